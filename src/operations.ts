@@ -42,11 +42,10 @@ export function createOperations(options: OperationOptions): Operation[] {
   const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
   // Relative if the public URL is not known.
   const baseUrl = `${publicUrl}/v1`
-  const { dialect } = database
   return [
-    ...petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }),
+    ...petRoutes({ baseUrl, lockPetAndOrder, createBatch }),
     ...categoryRoutes(baseUrl),
-    ...inventoryRoutes(dialect),
+    ...inventoryRoutes,
     ...orderRoutes({ database, baseUrl, holdMs: orderHoldMs }),
     ...eventRoutes({ ...options, baseUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),

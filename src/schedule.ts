@@ -1,4 +1,4 @@
-import type { IdempotencyRecords } from './api/idempotency.ts'
+import { pruneIdempotencyRecords } from './api/idempotency.ts'
 import { pruneAuditEntries } from './audit/queries.ts'
 import type { Clock } from './clock.ts'
 import type { Database } from './database/database.ts'
@@ -7,6 +7,7 @@ import type { RateLimiter } from './limits/rateLimiter.ts'
 import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
 import type { RestoreDetector } from './restoreDetector.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
+import { pruneUsage } from './usage/queries.ts'
 import type { UsageCounter } from './usage/usageCounter.ts'
 import { applyCutoffs } from './webhooks/cutoffs.ts'
 import type { Deliverer } from './webhooks/deliverer.ts'
@@ -31,13 +32,12 @@ type JobsOptions = {
   readonly bounds: JobBounds
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
-  readonly idempotencyRecords: IdempotencyRecords
   readonly deliverer: Deliverer
   readonly restore: RestoreDetector
 }
 
 export function createJobs(options: JobsOptions): Job[] {
-  const { database, clock, log, bounds, limiter, usage, idempotencyRecords, deliverer, restore } = options
+  const { database, clock, log, bounds, limiter, usage, deliverer, restore } = options
   const { limiterFlushMs, dueMs, sweepMs } = bounds
   return [
     {
@@ -45,9 +45,7 @@ export function createJobs(options: JobsOptions): Job[] {
       // Together, so that they share a commit: with SQLite every commit drops the cached pages.
       run: async () => void (await Promise.all([limiter.flush(), usage.flushDue()])),
     },
-    { intervalMs: sweepMs, run: (signal) => idempotencyRecords.sweep(clock(), signal) },
     { intervalMs: sweepMs, run: (signal) => limiter.sweep(signal) },
-    { intervalMs: sweepMs, run: (signal) => usage.sweep(signal) },
     { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal) },
     { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueMs, run: async () => deliverer.wake() },
@@ -80,11 +78,13 @@ export function startSchedule(jobs: readonly Job[], log: Log): () => Promise<voi
   }
 }
 
-/** Deletes events, deliveries and audit entries whose retention has ended, in bounded batches. */
+const prunes = [pruneEvents, pruneDeliveries, pruneAuditEntries, pruneUsage, pruneIdempotencyRecords]
+
+/** Deletes what is past its retention, in bounded batches. */
 export async function pruneExpired(database: Database, clock: Clock, signal?: AbortSignal): Promise<void> {
   // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
   await database.allReadableThrough(signal)
-  for (const prune of [pruneEvents, pruneDeliveries, pruneAuditEntries]) {
+  for (const prune of prunes) {
     while (!signal?.aborted && (await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
       // There may be more.
     }

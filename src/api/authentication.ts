@@ -42,8 +42,7 @@ export function authorize(
   { scope }: Pick<Operation, 'scope'>,
 ): Principal {
   if (!principal) throw new ApiError('missing_api_key')
-  if (principal.origins.length > 0 && !isKeyOrigin(request, principal))
-    throw new ApiError('origin_not_allowed')
+  if (!isOriginAllowed(principal, request.header('origin'))) throw new ApiError('origin_not_allowed')
   if (scope !== undefined && !principal.scopes.has(scope))
     throw new ApiError(
       'insufficient_scope',
@@ -52,8 +51,8 @@ export function authorize(
   return principal
 }
 
-/** Whether the request comes from an origin of its publishable key. */
-export function isKeyOrigin(request: ApiRequest, principal: Principal): boolean {
-  const origin = request.header('origin')
-  return origin !== undefined && principal.origins.includes(origin)
-}
+/** Whether a key is valid with this `Origin` header. A key with origins is publishable: it is valid with these only. */
+export const isOriginAllowed = (
+  { origins }: Pick<Principal, 'origins'>,
+  origin: string | undefined,
+): boolean => origins.length === 0 || (origin !== undefined && origins.includes(origin))

@@ -1,4 +1,4 @@
-import { type Authenticator, type AuthResult, isKeyOrigin } from './authentication.ts'
+import { type Authenticator, type AuthResult, isOriginAllowed } from './authentication.ts'
 import { ApiError } from './errors.ts'
 import type { ApiRequest } from './request.ts'
 import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
@@ -36,12 +36,16 @@ export async function allowKnownOrigin(
   return origin !== undefined && (await authenticator.isKnownOrigin(origin)) ? corsHeaders(origin) : undefined
 }
 
-/** Once the key is known, only its origins may. */
-export const restrictOrigin = (
+/** Once the key is known, only its origins may. A secret key has none. */
+export function restrictOrigin(
   cors: HeaderFields | undefined,
   request: ApiRequest,
   { principal }: AuthResult,
-) => (cors && principal && !isKeyOrigin(request, principal) ? undefined : cors)
+): HeaderFields | undefined {
+  if (!cors || !principal) return cors
+  const isKeyOrigin = principal.origins.length > 0 && isOriginAllowed(principal, request.header('origin'))
+  return isKeyOrigin ? cors : undefined
+}
 
 /** The response to OPTIONS, with or without a preflight. */
 export function optionsResponse(

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { Batcher } from '../database/batcher.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
 import { ApiError } from './errors.ts'
@@ -74,7 +74,7 @@ export class Executor {
       if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))
       if (!operation.cachedRow) continue
       const rows = new RowCache()
-      const epoch = options.database.watchRows(operation.cachedRow.table, (id) => rows.delete(id))
+      const epoch = options.database.watchRows(operation.cachedRow.dependsOn, (id) => rows.delete(id))
       if (epoch) this.#rowCaches.set(operation, { rows, epoch })
     }
   }
@@ -132,8 +132,9 @@ export class Executor {
     const result = this.#read(call)
     // Not cached if it had to wait: the row may have changed by then.
     if (!(result instanceof Promise) && id !== undefined) {
-      const { json, headers } = result
-      if (json !== undefined && headers?.ETag !== undefined) rows.set(id, { etag: headers.ETag, json })
+      const { json, headers = {} } = result
+      const isComplete = json !== undefined && Object.keys(headers).length === 1
+      if (isComplete && headers.ETag !== undefined) rows.set(id, { etag: headers.ETag, json })
     }
     return chain(result, (found) => prepareResponse(found, common))
   }

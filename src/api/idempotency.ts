@@ -1,12 +1,11 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import { lockName, send } from '../database/changes.ts'
 import { type Database, LockTimeoutError, type WriteOptions } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { ApiError, toApiError, validationFailed } from './errors.ts'
 import { type OperationResult, type Principal, type RecordKey, respond } from './operation.ts'
 
 export const recordRetentionMs = 24 * 60 * 60 * 1000
-const sweepRowsMax = 1_000
+const pruneRowsMax = 1_000
 
 /** The key of an `Idempotency-Key` header, bare or quoted. */
 export function parseIdempotencyKey(header: string | undefined): string | undefined {
@@ -27,7 +26,7 @@ type Attempt = {
   readonly now: number
 }
 
-type Run = (trx: Db) => Promise<OperationResult>
+type Run = (trx: Trx) => Promise<OperationResult>
 
 export type RecordedWrite = {
   readonly options?: WriteOptions
@@ -74,14 +73,6 @@ export class IdempotencyRecords {
     }
   }
 
-  /** Deletes records whose retention has ended, in bounded batches. */
-  async sweep(now: number, signal?: AbortSignal): Promise<void> {
-    let deleted: bigint
-    do {
-      deleted = await this.#database.writeUnlogged((trx) => deleteExpired(trx, now))
-    } while (deleted >= sweepRowsMax && !signal?.aborted)
-  }
-
   async #runOrReplay(
     attempt: Attempt,
     fingerprint: string,
@@ -102,8 +93,8 @@ export class IdempotencyRecords {
 }
 
 /** Other instances with the same request wait for the lock, and then find the stored response. */
-async function runOnce(trx: Db, attempt: Attempt, fingerprint: string, run: Run): Promise<OperationResult> {
-  const lock = lockName(trx, `idempotency ${attempt.principal.keyId} ${attempt.key}`)
+async function runOnce(trx: Trx, attempt: Attempt, fingerprint: string, run: Run): Promise<OperationResult> {
+  const lock = trx.lockName(`idempotency ${attempt.principal.keyId} ${attempt.key}`)
   const [, stored] = await Promise.all([lock, find(trx, attempt, fingerprint)]).catch((error: unknown) => {
     throw error instanceof LockTimeoutError ? inProgress() : error
   })
@@ -116,13 +107,14 @@ async function runOnce(trx: Db, attempt: Attempt, fingerprint: string, run: Run)
 const inProgress = () =>
   new ApiError('idempotency_in_progress', undefined, { headers: { 'Retry-After': '1' } })
 
-async function deleteExpired(trx: Db, now: number): Promise<bigint> {
+/** Deletes a bounded number of records past their retention. Returns how many. */
+export async function pruneIdempotencyRecords(trx: Trx, now: number): Promise<number> {
   const expiredAt = now - recordRetentionMs
   const old = trx
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])
     .where('created_at', '<=', expiredAt)
-    .limit(sweepRowsMax)
+    .limit(pruneRowsMax)
   const { numDeletedRows } = await trx
     .deleteFrom('idempotency_records')
     .where((eb) =>
@@ -131,12 +123,12 @@ async function deleteExpired(trx: Db, now: number): Promise<bigint> {
     // Checked again on the row itself: a concurrent request may have replaced the record.
     .where('created_at', '<=', expiredAt)
     .executeTakeFirst()
-  return numDeletedRows
+  return Number(numDeletedRows)
 }
 
 /** Erases data from stored responses. The records stay, because a retry must still find them. */
 export async function eraseFromIdempotencyRecords(
-  trx: Db,
+  trx: Trx,
   subjectRef: string,
   erase: (json: string) => string,
 ): Promise<void> {
@@ -156,7 +148,7 @@ export async function eraseFromIdempotencyRecords(
   }
 }
 
-async function find(trx: Db, attempt: Attempt, fingerprint: string): Promise<OperationResult | undefined> {
+async function find(trx: Trx, attempt: Attempt, fingerprint: string): Promise<OperationResult | undefined> {
   const record = await trx
     .selectFrom('idempotency_records')
     .selectAll()
@@ -171,7 +163,12 @@ async function find(trx: Db, attempt: Attempt, fingerprint: string): Promise<Ope
   return json === '' ? { status: record.status, headers } : { status: record.status, headers, json }
 }
 
-async function store(trx: Db, attempt: Attempt, fingerprint: string, result: OperationResult): Promise<void> {
+async function store(
+  trx: Trx,
+  attempt: Attempt,
+  fingerprint: string,
+  result: OperationResult,
+): Promise<void> {
   const json = result.json ?? ''
   const values = {
     key_id: attempt.principal.keyId,
@@ -183,8 +180,7 @@ async function store(trx: Db, attempt: Attempt, fingerprint: string, result: Ope
     created_at: attempt.now,
     subject_ref: result.subjectRef ?? null,
   }
-  await send(
-    trx,
+  await trx.send(
     trx
       .insertInto('idempotency_records')
       .values(values)

@@ -1,7 +1,7 @@
-import type { Kysely } from 'kysely'
 import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
-import type { Db, IdentityTable, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { RowSource } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
@@ -58,7 +58,7 @@ export type WriteContext = Context & {
   /** As it is logged: without secrets that the client put into it. */
   readonly requestId: string
   /** The transaction of this request. */
-  readonly trx: Kysely<Tables>
+  readonly trx: Trx
   /** Erases data of a subject from the idempotency records about it. */
   eraseFromIdempotencyRecords(subjectRef: string, erase: (json: string) => string): Promise<void>
   /** Runs once the transaction is durable, also if the response was a 503 before that. */
@@ -119,6 +119,17 @@ export type MessageDescription = {
 
 export type RequestHeader = { description: string; schema: Record<string, unknown> }
 
+/**
+ * The response depends on the rows of one id alone, so it is cached until one of them changes. It is JSON with an ETag and
+ * no other headers, and does not depend on the query. The handler reads synchronously, with prepared queries. On PostgreSQL,
+ * which cannot tell which rows have changed, `cacheable` applies instead.
+ */
+export type CachedRowDefinition = {
+  id(params: Readonly<Record<string, string>>): number | undefined
+  /** Every table that the response is made of, and its column with the id. */
+  dependsOn: readonly RowSource[]
+}
+
 /** The single definition of an operation: its checks, types and OpenAPI entry. */
 type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, T> = {
   tag: string
@@ -152,8 +163,7 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   hasSecretResponse?: boolean
   /** The response depends on the database and the target alone, so it is cached until the database changes. */
   cacheable?: boolean
-  /** The response depends on one row alone, so it is cached until that row changes. */
-  cachedRow?: { table: IdentityTable; id(params: Readonly<Record<string, string>>): number | undefined }
+  cachedRow?: CachedRowDefinition
   /** The response may come from a read replica if the caller prefers that: the handler reads with `context.db` alone. */
   allowsReplica?: boolean
   /** What a write locks first. At most two with the same subject run at the same time in a process. */

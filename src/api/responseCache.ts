@@ -45,8 +45,8 @@ const lengthBytes = 2
 const rowBytesMax = 0xffff
 
 /**
- * Responses about one row each, valid until that row changes. A change by another process may affect any row, so a new
- * epoch drops all of them. Rows are stored one after another in a ring buffer, where the newest overwrite the oldest:
+ * Responses about one id each, valid until a row of that id changes. A change by another process may affect any row, so a
+ * new epoch drops all of them. Rows are stored one after another in a ring buffer, where the newest overwrite the oldest:
  * 100,000 rows take 11 MB, as strings in a Map 29 MB.
  */
 export class RowCache {
@@ -80,7 +80,8 @@ export class RowCache {
     const block = this.#blockAt(position)
     const at = position % block.length
     const text = block.toString('utf8', at + lengthBytes, at + lengthBytes + block.readUInt16LE(at))
-    const jsonStart = text.indexOf('{')
+    // After the closing quotation mark of the ETag, which is a strong one.
+    const jsonStart = text.indexOf('"', 1) + 1
     return { etag: text.slice(0, jsonStart), json: text.slice(jsonStart) }
   }
 

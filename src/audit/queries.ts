@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
-import { send } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
-import { dialectOf } from '../database/dialect.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { preparedStatement } from '../database/preparedQuery.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Tables } from '../database/tables.ts'
 import { type AuditAction, type AuditContext, type AuditEntry, auditRetentionMs } from './audit.ts'
 
 type AuditRow = Selectable<Tables['audit_entries']>
@@ -34,14 +33,14 @@ const insertEntry = preparedStatement<
 
 /** Appends an entry in the transaction of the change. The subject is a kind and an id, without personal data. */
 export function recordAudit(
-  trx: Db,
+  trx: Trx,
   { now, actor, requestId }: AuditContext,
   action: AuditAction,
   subject: string,
 ): Promise<void> {
   const keyId = 'keyId' in actor ? actor.keyId : null
   const command = 'command' in actor ? actor.command : null
-  return send(trx, insertEntry(trx, now, keyId, command, action, subject, requestId ?? null))
+  return trx.send(insertEntry(trx, now, keyId, command, action, subject, requestId ?? null))
 }
 
 /** One page of entries, newest first. */
@@ -64,7 +63,7 @@ const toEntry = (row: AuditRow): AuditEntry => ({
 })
 
 /** Deletes a bounded number of entries past their retention. Returns how many. */
-export async function pruneAuditEntries(trx: Db, now: number): Promise<number> {
+export async function pruneAuditEntries(trx: Trx, now: number): Promise<number> {
   const oldest = await trx
     .selectFrom('audit_entries')
     .select(['id', 'at'])
@@ -73,7 +72,7 @@ export async function pruneAuditEntries(trx: Db, now: number): Promise<number> {
     .execute()
   const expired = oldest.filter(({ at }) => at <= now - auditRetentionMs).map(({ id }) => id)
   if (expired.length > 0)
-    await trx.deleteFrom('audit_entries').where(dialectOf(trx).isIn('id', expired)).execute()
+    await trx.deleteFrom('audit_entries').where(trx.dialect.isIn('id', expired)).execute()
   return expired.length
 }
 
@@ -96,12 +95,12 @@ export async function carryOverAuditEntries(restored: Database, replaced: Db): P
   }
 }
 
-async function copyEntries(trx: Db, rows: readonly AuditRow[]): Promise<void> {
+async function copyEntries(trx: Trx, rows: readonly AuditRow[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
   const existing = await trx
     .selectFrom('audit_entries')
     .selectAll()
-    .where(dialectOf(trx).isIn('id', ids))
+    .where(trx.dialect.isIn('id', ids))
     .execute()
   const byId = new Map(existing.map((row) => [row.id, row]))
   const missing = rows.filter((row) => !isDeepStrictEqual({ ...byId.get(row.id) }, { ...row }))

@@ -1,7 +1,6 @@
-import type { Credentials } from '../api/authentication.ts'
+import { type Credentials, isOriginAllowed } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
 import type { MemoryRateLimiter } from '../limits/memoryRateLimiter.ts'
-import { isOriginAllowed } from '../limits/window.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { ApiKey, ApiKeyCache } from './apiKeyCache.ts'
 import type { KeyResult, KeyStore } from './keyStore.ts'

@@ -1,7 +1,6 @@
-import { send } from '../database/changes.ts'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
-import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
@@ -25,17 +24,17 @@ const selectForKeyShare = preparedQuery<[id: bigint], { category_id: bigint }>((
 )
 
 /** Prevents the removal of the category until the end of the transaction. Returns false if it does not exist. */
-export const lockCategory = async (trx: Db, id: bigint): Promise<boolean> =>
+export const lockCategory = async (trx: Trx, id: bigint): Promise<boolean> =>
   (await selectForKeyShare(trx, id)).length > 0
 
 /** Creates the category without a name if it does not exist. */
-export async function ensureCategory(trx: Db, id: bigint, now: number): Promise<void> {
+export async function ensureCategory(trx: Trx, id: bigint, now: number): Promise<void> {
   const added = await insertUnnamed(trx, id)
   if (added.length > 0) await recordEvent(trx, now, 'category.created', { id })
 }
 
 /** The same for many categories. */
-export async function ensureCategories(trx: Db, ids: readonly bigint[], now: number): Promise<void> {
+export async function ensureCategories(trx: Trx, ids: readonly bigint[], now: number): Promise<void> {
   // In order, so that transactions do not wait for each other in a circle.
   const sorted = [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))
   if (sorted.length === 0) return
@@ -66,27 +65,27 @@ export async function findCategory(db: Db, id: bigint): Promise<Category | undef
 }
 
 /** Locks the category against changes, and against pets that begin to refer to it. */
-export async function findCategoryForUpdate(trx: Db, id: bigint): Promise<Category | undefined> {
+export async function findCategoryForUpdate(trx: Trx, id: bigint): Promise<Category | undefined> {
   const row = await categoryById(trx, id).forUpdate().executeTakeFirst()
   return row && toCategory(row)
 }
 
 /** Locks the category against changes, but not against pets that refer to it: they do not delay a new name. */
-export async function findCategoryToRename(trx: Db, id: bigint): Promise<Category | undefined> {
+export async function findCategoryToRename(trx: Trx, id: bigint): Promise<Category | undefined> {
   const row = await categoryById(trx, id).forNoKeyUpdate().executeTakeFirst()
   return row && toCategory(row)
 }
 
 /** Adds a category with the next free id. */
-export async function createCategory(trx: Db, name: string, now: number): Promise<Category> {
+export async function createCategory(trx: Trx, name: string, now: number): Promise<Category> {
   const id = await assignId(trx, name)
   await recordEvent(trx, now, 'category.created', { id, name })
   return { id, name }
 }
 
-export async function updateCategory(trx: Db, category: Category, now: number): Promise<void> {
+export async function updateCategory(trx: Trx, category: Category, now: number): Promise<void> {
   const { id, name = null } = category
-  await send(trx, trx.updateTable('categories').set({ name }).where('category_id', '=', id))
+  await trx.send(trx.updateTable('categories').set({ name }).where('category_id', '=', id))
   await recordEvent(trx, now, 'category.updated', category)
 }
 
@@ -95,8 +94,8 @@ export async function isCategoryUsed(db: Db, id: bigint): Promise<boolean> {
   return (await users.executeTakeFirst()) !== undefined
 }
 
-export async function deleteCategory(trx: Db, id: bigint, now: number): Promise<void> {
-  await send(trx, trx.deleteFrom('categories').where('category_id', '=', id))
+export async function deleteCategory(trx: Trx, id: bigint, now: number): Promise<void> {
+  await trx.send(trx.deleteFrom('categories').where('category_id', '=', id))
   await recordEvent(trx, now, 'category.deleted', { id })
 }
 
@@ -104,13 +103,13 @@ export async function deleteCategory(trx: Db, id: bigint, now: number): Promise<
 export const lastAssignedCategoryId = (db: Db): Promise<number> => readCursor(db, lastAssignedIdCursor)
 
 /** Prevents ids up to this one from being assigned again. */
-export async function reserveCategoryIds(trx: Db, upTo: number): Promise<void> {
+export async function reserveCategoryIds(trx: Trx, upTo: number): Promise<void> {
   if ((await lockCursor(trx, lastAssignedIdCursor)) >= upTo) return
   await writeCursor(trx, lastAssignedIdCursor, upTo)
 }
 
 /** Inserts a category with the next id after the last assigned one that no pet has introduced. */
-async function assignId(trx: Db, name: string): Promise<bigint> {
+async function assignId(trx: Trx, name: string): Promise<bigint> {
   let id = BigInt(await lockCursor(trx, lastAssignedIdCursor)) + 1n
   for (;;) {
     id = await nextFreeId(trx, id)
@@ -127,7 +126,7 @@ async function assignId(trx: Db, name: string): Promise<bigint> {
   return id
 }
 
-async function nextFreeId(trx: Db, from: bigint): Promise<bigint> {
+async function nextFreeId(trx: Trx, from: bigint): Promise<bigint> {
   let id = from
   for (;;) {
     const taken = await trx

@@ -4,7 +4,7 @@ import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '.
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import {
   createCategory,
   deleteCategory,

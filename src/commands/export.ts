@@ -29,9 +29,9 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {
-      if (database.dialect.watchSilentOrderChanges) return copyDatabase(database, copy, withKeys)
+      if (database.read.dialect.watchSilentChanges) return copyDatabase(database, copy, withKeys)
       return database.snapshot(async (db) => {
-        await write(await readCounters(db, database.dialect), readLines(db, withKeys))
+        await write(await readCounters(db), readLines(db, withKeys))
         return undefined
       })
     })

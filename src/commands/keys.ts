@@ -4,7 +4,7 @@ import { type AuditContext, byCommand } from '../audit/audit.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
 import {
   createKey,
@@ -124,7 +124,7 @@ function parseKeyId(text: string): number {
   throw new UsageError(`"${text}" is not the id of a key. "petstore keys list" shows the ids.`)
 }
 
-const changeKey = <T>(database: Database, id: number, change: (trx: Db, before: Key) => Promise<T>) =>
+const changeKey = <T>(database: Database, id: number, change: (trx: Trx, before: Key) => Promise<T>) =>
   database.write(async (trx) => {
     const before = await findKeyForUpdate(trx, id)
     if (!before) throw new Error(`There is no key ${id}. "petstore keys list" shows the keys.`)

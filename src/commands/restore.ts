@@ -24,7 +24,7 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   const now = systemClock()
   let isAuditLogLost = isReplacing
   const prepare = async (restored: Database, replaced: ReplacedDatabase) => {
-    await restored.write((trx) => restartFeed(trx, restored.dialect, replaced.lastChangeId))
+    await restored.write((trx) => restartFeed(trx, replaced.lastChangeId))
     if (replaced.db) isAuditLogLost = !(await carryOverAuditEntries(restored, replaced.db))
     await restored.write((trx) =>
       recordAudit(trx, byCommand('restore', now), 'database.restored', 'database'),

@@ -1,7 +1,7 @@
 import { ensureCategory, findCategory, updateCategory } from '../categories/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { createPets } from '../pets/queries.ts'
 import { counted, parseInteger, printResult } from './cli.ts'
@@ -29,7 +29,7 @@ export async function run({ env, options }: Call<{ readonly count?: string }>): 
       signal.throwIfAborted()
       const length = Math.min(rowsPerWrite, count - added)
       const pets = Array.from({ length }, (_, index) => samplePet(added + index))
-      await database.write((trx) => createPets(trx, database.dialect, pets, systemClock()))
+      await database.write((trx) => createPets(trx, pets, systemClock()))
       added += length
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
@@ -51,7 +51,7 @@ const samplePet = (index: number) => ({
   status: petStatuses[index % 10 < 7 ? 0 : index % 10 < 9 ? 1 : 2] as PetStatus,
 })
 
-async function nameCategories(trx: Db): Promise<void> {
+async function nameCategories(trx: Trx): Promise<void> {
   for (const [index, name] of categories.entries()) {
     const id = BigInt(index + 1)
     const now = systemClock()

@@ -1,5 +1,4 @@
-import { send } from './changes.ts'
-import type { Db } from './tables.ts'
+import type { Db, Trx } from './db.ts'
 
 /** The position that a reader of an ordered table has reached; 0 at the start. */
 export async function readCursor(db: Db, name: string): Promise<number> {
@@ -8,7 +7,7 @@ export async function readCursor(db: Db, name: string): Promise<number> {
 }
 
 /** Locks the position until the end of the transaction and returns it. */
-export async function lockCursor(trx: Db, name: string): Promise<number> {
+export async function lockCursor(trx: Trx, name: string): Promise<number> {
   const { value } = await trx
     .insertInto('cursors')
     .values({ name, value: 0 })
@@ -21,12 +20,9 @@ export async function lockCursor(trx: Db, name: string): Promise<number> {
   return value
 }
 
-export async function writeCursor(trx: Db, name: string, value: number): Promise<void> {
+export async function writeCursor(trx: Trx, name: string, value: number): Promise<void> {
   const insert = trx.insertInto('cursors').values({ name, value })
-  await send(
-    trx,
-    insert.onConflict((conflict) => conflict.column('name').doUpdateSet({ value })),
-  )
+  await trx.send(insert.onConflict((conflict) => conflict.column('name').doUpdateSet({ value })))
 }
 
 type Cursor = { readonly name: string; readonly value: number }
@@ -35,11 +31,11 @@ export const listCursors = (db: Db, prefix: string): Promise<Cursor[]> =>
   db.selectFrom('cursors').select(['name', 'value']).where('name', 'like', `${prefix}%`).execute()
 
 /** Lowers the positions that are higher than this. */
-export async function lowerCursors(trx: Db, prefix: string, value: number): Promise<void> {
+export async function lowerCursors(trx: Trx, prefix: string, value: number): Promise<void> {
   const cursors = trx.updateTable('cursors').where('name', 'like', `${prefix}%`)
   await cursors.where('value', '>', value).set({ value }).execute()
 }
 
-export async function deleteCursors(trx: Db, prefix: string): Promise<void> {
+export async function deleteCursors(trx: Trx, prefix: string): Promise<void> {
   await trx.deleteFrom('cursors').where('name', 'like', `${prefix}%`).execute()
 }

@@ -1,11 +1,10 @@
 import type { CompiledQuery } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { SqlDialect } from './dialect.ts'
-import type { Db, IdentityTable } from './tables.ts'
+import type { Db, Trx } from './db.ts'
+import type { RowSource } from './tables.ts'
 
 /** The port to the database. SQLite and PostgreSQL each implement it. */
 export type Database = {
-  readonly dialect: SqlDialect
   /** Reads committed rows without waiting for a writer. */
   readonly read: Db
   /**
@@ -20,22 +19,23 @@ export type Database = {
    * concurrently: the work first locks the rows that it decides on, with `forUpdate`, in the order in ARCHITECTURE.md. It
    * may run several times, and other writes may wait for it, so it must access nothing but the database.
    */
-  write<T>(work: (trx: Db) => Promise<T>, options?: WriteOptions): Promise<T>
+  write<T>(work: (trx: Trx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Runs one statement, which is a write transaction of its own. */
   run<R>(query: CompiledQuery<R>): Promise<readonly R[]>
   /** A transaction whose changes no reader waits for: it does not change the version of the database. */
-  writeUnlogged<T>(work: (trx: Db) => Promise<T>): Promise<T>
-  /** A write without a time limit. `runScript` executes several statements. */
-  migrate<T>(work: (trx: Db, runScript: (script: string) => Promise<void>) => Promise<T>): Promise<T>
+  writeUnlogged<T>(work: (trx: Trx) => Promise<T>): Promise<T>
+  /** A transaction without a time limit, for the schema. `runScript` executes several statements. */
+  migrate<T>(work: (db: Db, runScript: (script: string) => Promise<void>) => Promise<T>): Promise<T>
   /** Runs the work on one consistent snapshot. */
   snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Changes with every commit of any process, as soon as reads can see it. Undefined if that takes a query. */
   version(): number | undefined
   /**
-   * Calls back with the id of each row that a commit of this process updated or deleted, before reads can see it. Returns
-   * a number that changes with every commit of another process. Undefined if the engine cannot tell.
+   * Calls back with the ids that a commit of this process concerns, before reads can see it: the value of the column in
+   * each row that it inserted, updated (the old and the new value) or deleted. Returns a number that changes with every
+   * commit of another process. Undefined if the engine cannot tell.
    */
-  watchRows(table: IdentityTable, listener: (id: number) => void): (() => number) | undefined
+  watchRows(sources: readonly RowSource[], listener: (id: number) => void): (() => number) | undefined
   /** Calls back after every commit of this process, once it is durable. */
   onCommit(listener: () => void): void
   /**
@@ -97,9 +97,6 @@ export type ReadReplica = {
   /** Starts to check the replica. Calls back with each change: with the reason if the replica must not be used. */
   watch(listener: (problem: string | undefined) => void, checkMs?: number): void
 }
-
-/** The part of the port that list queries use. */
-export type DatabaseReader = Pick<Database, 'read' | 'dialect'>
 
 export type DatabaseStats = {
   /** Writes that wait for a commit. */

@@ -1,64 +1,5 @@
-import { type RawBuilder, type SelectQueryBuilder, SqliteAdapter, sql } from 'kysely'
-import type { Db, IdentityTable } from './tables.ts'
-
-type Counter = 'available' | 'pending' | 'sold'
-
-/** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */
-export type SqlDialect = {
-  readonly engine: 'sqlite' | 'postgres'
-  hasTable(db: Db, name: string): Promise<boolean>
-  /**
-   * Rows with these values in these columns and an id below `belowId`, newest first. They are read from the index on the
-   * columns and the id, so every page costs the same.
-   */
-  keysetPage<DB, TB extends keyof DB, O>(
-    query: SelectQueryBuilder<DB, TB, O>,
-    filters: readonly (readonly [column: string, value: unknown])[],
-    belowId: number,
-  ): SelectQueryBuilder<DB, TB, O>
-  /** Rows with this value in this column and an id in a range. They are found in the index on the column and the id. */
-  keysetRange(column: string, value: unknown, from: number, through: number): RawBuilder<boolean>
-  /** Whether the column has one of the values. The text of the statement does not depend on how many there are. */
-  isIn(column: string, values: readonly (number | bigint | string)[]): RawBuilder<boolean>
-  /** Rows of a table from one parameter, a JSON array. Undefined if a statement for each row is faster. */
-  rowsFromJson?(table: string, columns: readonly string[]): RawBuilder<unknown>
-  /** The highest id ever assigned, including deleted rows. */
-  lastAssignedId(db: Db, table: IdentityTable): Promise<number>
-  /** The number of pets with each status. */
-  counters(db: Db): Promise<Record<Counter, number>>
-  /** Assigns ids to rows that are inserted with them. */
-  assignIds(trx: Db, table: IdentityTable, count: number): Promise<number[]>
-  /** Prevents ids up to this one from being assigned again. */
-  reserveIds(trx: Db, table: IdentityTable, upTo: number): Promise<void>
-  /**
-   * Returns a function that finds the orders that were changed since the call without an event. Undefined if nothing needs
-   * it, because a snapshot may stay open for long.
-   */
-  watchSilentOrderChanges?(db: Db): Promise<(db: Db) => Promise<number[]>>
-  /** Undefined if the id of a change says which changes were committed before it. */
-  readonly changeLogPositions?: ChangeLogPositions
-}
-
-/**
- * Positions in the change log that do not depend on ids, which changes get after their commit, and not in the order of
- * the commits.
- */
-type ChangeLogPositions = {
-  /** The position after all changes that are committed, as JSON text. */
-  current(trx: Db): Promise<string>
-  /**
-   * Compares positions with the changes with ids after one id and up to another. Returns, for each key, the ids of changes
-   * before its position, and whether all changes with higher ids than these are after it.
-   */
-  compare(
-    trx: Db,
-    positions: readonly { readonly key: number; readonly position: string }[],
-    after: number,
-    through: number,
-  ): Promise<Map<number, ComparedPosition>>
-}
-
-export type ComparedPosition = { readonly idsBefore: ReadonlySet<number>; readonly isNoLongerNeeded: boolean }
+import { sql } from 'kysely'
+import type { SqlDialect } from './db.ts'
 
 export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
@@ -79,18 +20,16 @@ export const sqliteDialect: SqlDialect = {
     if (values.length === 1) return sql`${column} = ${values[0]}`
     return sql`${column} IN (SELECT value FROM json_each(${`[${values.map(jsonOf).join()}]`}))`
   },
+  // SQLite reports the id by itself.
+  returningId: (insert) => insert,
   async lastAssignedId(db, table) {
     const query = sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = ${table}`
     return (await query.execute(db)).rows[0]?.seq ?? 0
   },
-  async counters(db) {
+  async counters(db, names) {
     const rows = await db.selectFrom('inventory').selectAll().execute()
-    return {
-      available: 0,
-      pending: 0,
-      sold: 0,
-      ...Object.fromEntries(rows.map((row) => [row.status, row.count])),
-    }
+    const counts = new Map(rows.map(({ status, count }) => [status, count]))
+    return Object.fromEntries(names.map((name) => [name, counts.get(name) ?? 0])) as never
   },
   async assignIds(trx, table, count) {
     const last = await sqliteDialect.lastAssignedId(trx, table)
@@ -134,15 +73,14 @@ export const postgresDialect: SqlDialect = {
   rowsFromJson: (table, columns) =>
     sql`SELECT ${sql.join(columns.map((column) => sql.ref(column)))}
       FROM json_populate_recordset(NULL::${sql.table(table)}, ${''})`,
+  returningId: (insert) => insert.returning('id'),
   async lastAssignedId(db, table) {
     const query = sql<{ last: number }>`SELECT last_assigned_id(${table}) AS last`
     return (await query.execute(db)).rows[0]?.last ?? 0
   },
-  async counters(db) {
-    const query = sql<Record<Counter, number>>`
-      SELECT sum(available)::bigint AS available, sum(pending)::bigint AS pending, sum(sold)::bigint AS sold
-      FROM counter_slots`
-    return (await query.execute(db)).rows[0] as Record<Counter, number>
+  async counters(db, names) {
+    const sums = names.map((name) => sql`sum(${sql.ref(name)})::bigint AS ${sql.ref(name)}`)
+    return (await sql`SELECT ${sql.join(sums)} FROM counter_slots`.execute(db)).rows[0] as never
   },
   async assignIds(trx, table, count) {
     const query = sql<{ id: number }>`
@@ -181,23 +119,20 @@ export const postgresDialect: SqlDialect = {
       return compared
     },
   },
-  async watchSilentOrderChanges(db) {
+  async watchSilentChanges(db, table, columnName) {
+    const column = sql.ref(columnName)
     const query = sql<{ oldest: string }>`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest`
     /** The oldest transaction that may commit after the call. */
     const oldest = (await query.execute(db)).rows[0]?.oldest
     return async (later) => {
-      // After a restore into another server, orders can have ids of transactions that are yet to come.
+      // After a restore into another server, rows can have ids of transactions that are yet to come.
       const changed = sql<{ id: number }>`
-        SELECT id FROM orders WHERE silently_changed_by >= ${oldest}::xid8
-        AND silently_changed_by < pg_snapshot_xmax(pg_current_snapshot())`
+        SELECT id FROM ${sql.table(table)} WHERE ${column} >= ${oldest}::xid8
+        AND ${column} < pg_snapshot_xmax(pg_current_snapshot())`
       return (await changed.execute(later)).rows.map(({ id }) => id)
     }
   },
 }
-
-/** The dialect of the engine of a query builder. */
-export const dialectOf = (db: Db): SqlDialect =>
-  db.getExecutor().adapter instanceof SqliteAdapter ? sqliteDialect : postgresDialect
 
 /** A value as JSON, with every digit of a bigint. */
 export const jsonOf = (value: unknown): string =>

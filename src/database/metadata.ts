@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { lockName } from './changes.ts'
 import type { Database } from './database.ts'
-import type { Db } from './tables.ts'
+import type { Db, Trx } from './db.ts'
 
 export async function readMetadata(db: Db, name: string): Promise<string | undefined> {
   const row = await db.selectFrom('metadata').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value
 }
 
-export async function writeMetadata(trx: Db, name: string, value: string): Promise<void> {
+export async function writeMetadata(trx: Trx, name: string, value: string): Promise<void> {
   await trx
     .insertInto('metadata')
     .values({ name, value })
@@ -19,7 +18,7 @@ export async function writeMetadata(trx: Db, name: string, value: string): Promi
 export const listMetadata = (db: Db, prefix: string): Promise<{ name: string; value: string }[]> =>
   db.selectFrom('metadata').select(['name', 'value']).where('name', 'like', `${prefix}%`).execute()
 
-export async function deleteMetadata(trx: Db, name: string): Promise<void> {
+export async function deleteMetadata(trx: Trx, name: string): Promise<void> {
   await trx.deleteFrom('metadata').where('name', '=', name).execute()
 }
 
@@ -27,7 +26,7 @@ export async function deleteMetadata(trx: Db, name: string): Promise<void> {
 export async function claimEnvironment(database: Database, environment: string): Promise<void> {
   if (isClaimed(environment, await readMetadata(database.read, 'environment'))) return
   await database.write(async (trx) => {
-    await lockName(trx, 'environment')
+    await trx.lockName('environment')
     // Another process may have claimed it since the first check.
     if (!isClaimed(environment, await readMetadata(trx, 'environment')))
       await writeMetadata(trx, 'environment', environment)

@@ -1,7 +1,6 @@
 import { assetUrl, readAsset } from '../assets.ts'
 import { type Database, SchemaTooNewError, UnreleasedSchemaError } from './database.ts'
-import type { SqlDialect } from './dialect.ts'
-import type { Db } from './tables.ts'
+import type { Db, SqlDialect } from './db.ts'
 
 /** One version of the schema. A released migration never changes; a change of the schema is a new migration. */
 export type Migration = { readonly name: string; script(engine: SqlDialect['engine']): string }
@@ -21,8 +20,8 @@ export const migrations: readonly Migration[] = [
 ]
 
 /** Fails unless the database has the schema of this version of the program. The reason says why it is not migrated. */
-export async function assertMigrated({ read, dialect }: Database, reason: string): Promise<void> {
-  const applied = await appliedVersion(read, dialect, migrations)
+export async function assertMigrated({ read }: Database, reason: string): Promise<void> {
+  const applied = await appliedVersion(read, migrations)
   assertSupported(applied, migrations)
   if (applied === migrations.length) return
   const state = applied === 0 ? 'has no tables' : `has schema version ${applied}`
@@ -43,24 +42,23 @@ function assertSupported(applied: number, all: readonly Migration[]): void {
  * the names of the migrations that were applied.
  */
 export async function migrate(database: Database, now: number, all = migrations): Promise<string[]> {
-  const { dialect } = database
-  if ((await appliedVersion(database.read, dialect, all)) === all.length) return []
-  return database.migrate(async (trx, runScript) => {
+  if ((await appliedVersion(database.read, all)) === all.length) return []
+  return database.migrate(async (db, runScript) => {
     // Another process may have migrated since the first check.
-    const applied = await appliedVersion(trx, dialect, all)
+    const applied = await appliedVersion(db, all)
     assertSupported(applied, all)
     const missing = all.slice(applied)
     for (const [index, { name, script }] of missing.entries()) {
-      await runScript(script(dialect.engine))
+      await runScript(script(db.dialect.engine))
       const version = applied + index + 1
-      await trx.insertInto('schema_migrations').values({ version, name, applied_at: now }).execute()
+      await db.insertInto('schema_migrations').values({ version, name, applied_at: now }).execute()
     }
     return missing.map(({ name }) => name)
   })
 }
 
-async function appliedVersion(db: Db, dialect: SqlDialect, all: readonly Migration[]): Promise<number> {
-  if (!(await dialect.hasTable(db, 'schema_migrations'))) return 0
+async function appliedVersion(db: Db, all: readonly Migration[]): Promise<number> {
+  if (!(await db.dialect.hasTable(db, 'schema_migrations'))) return 0
   const rows = await db
     .selectFrom('schema_migrations')
     .select(['version', 'name'])

@@ -110,7 +110,8 @@ async function openAndPrepare(
     if (databaseUrl === undefined) await prepare(database)
     else {
       await withRetry(async () => {
-        if (onMissing && !(await database.dialect.hasTable(database.read, 'schema_migrations'))) onMissing()
+        const { read } = database
+        if (onMissing && !(await read.dialect.hasTable(read, 'schema_migrations'))) onMissing()
         await prepare(database)
       }, startRetry)
     }

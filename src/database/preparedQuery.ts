@@ -1,17 +1,8 @@
-import type { CompiledQuery, InsertQueryBuilder, InsertResult, QueryResult, RawBuilder } from 'kysely'
-import { chain, type MaybePromise } from '../maybePromise.ts'
-import { dialectOf, jsonOf } from './dialect.ts'
-import { sqliteConnectionOf } from './sqlite/driver.ts'
-import type { Db, Tables } from './tables.ts'
-
-type Compilable<R> = { compile(): CompiledQuery<R> }
-export type Statement = Compilable<unknown> & { execute(): Promise<unknown> }
-
-type Execute = <R>(query: CompiledQuery<R>) => Promise<QueryResult<R>>
-const directExecutors = new WeakMap<Db, Execute>()
-
-/** Prepared queries of a transaction are executed by this function, without the overhead of Kysely. */
-export const setDirectExecutor = (trx: Db, execute: Execute): void => void directExecutors.set(trx, execute)
+import type { CompiledQuery, InsertQueryBuilder, InsertResult, RawBuilder } from 'kysely'
+import type { MaybePromise } from '../maybePromise.ts'
+import type { Compilable, Db, IdentityInsert, SqlDialect, Trx } from './db.ts'
+import { jsonOf } from './dialect.ts'
+import type { Tables } from './tables.ts'
 
 /**
  * A query that is compiled once for each engine, for the few queries that are compiled in more time than they run.
@@ -21,51 +12,32 @@ export function preparedQuery<P extends readonly unknown[], R>(
   build: (db: Db) => Compilable<R>,
 ): (db: Db, ...parameters: P) => MaybePromise<readonly R[]> {
   const compiledFor = perEngine(build)
-  return (db, ...parameters) => {
-    const compiled = compiledFor(db)
-    return (
-      sqliteConnectionOf(db)?.querySync<R>(compiled.sql, parameters) ??
-      (directExecutors.get(db) ?? db.executeQuery.bind(db))<R>({ ...compiled, parameters }).then(
-        ({ rows }) => rows,
-      )
-    )
-  }
+  return (db, ...parameters) => db.runCompiled(compiledFor(db), parameters)
 }
 
-/** The same for a statement that `send` executes. */
+/** The same for a statement that `Trx.send` executes. */
 export function preparedStatement<P extends readonly unknown[]>(
   build: (db: Db) => Compilable<unknown>,
-): (db: Db, ...parameters: P) => Statement {
+): (db: Db, ...parameters: P) => Compilable<unknown> {
   const compiledFor = perEngine(build)
-  const run = preparedQuery<P, unknown>(build)
-  return (db, ...parameters) => ({
-    compile: () => ({ ...compiledFor(db), parameters }),
-    execute: async () => run(db, ...parameters),
-  })
+  return (db, ...parameters) => ({ compile: () => ({ ...compiledFor(db), parameters }) })
 }
 
-type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilable<{ id: number }> }
-
-/** A prepared insert of one row that returns its id. SQLite reports the id without a RETURNING clause. */
+/** A prepared insert of one row that returns its id. */
 export function insertReturningId<P extends readonly unknown[]>(
   build: (db: Db) => IdentityInsert,
-): (db: Db, ...parameters: P) => MaybePromise<number> {
-  const compiledFor = perEngine(build)
-  const returning = preparedQuery<P, { id: number }>((db) => build(db).returning('id'))
-  return (db, ...parameters) =>
-    sqliteConnectionOf(db)?.insertSync(compiledFor(db).sql, parameters) ??
-    chain(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
+): (trx: Trx, ...parameters: P) => MaybePromise<number> {
+  const compiledFor = perEngine((db) => db.dialect.returningId(build(db)))
+  return (trx, ...parameters) => trx.insertCompiled(compiledFor(trx), parameters)
 }
 
 function perEngine<R>(build: (db: Db) => Compilable<R>): (db: Db) => CompiledQuery<R> {
-  const byEngine = new Map<unknown, CompiledQuery<R>>()
+  const byEngine = new Map<SqlDialect, CompiledQuery<R>>()
   return (db) => {
-    const engine = db.getExecutor().adapter.constructor
-    let compiled = byEngine.get(engine)
-    if (!compiled) {
-      compiled = build(db).compile()
-      byEngine.set(engine, compiled)
-    }
+    const known = byEngine.get(db.dialect)
+    if (known) return known
+    const compiled = build(db).compile()
+    byEngine.set(db.dialect, compiled)
     return compiled
   }
 }
@@ -84,7 +56,7 @@ export function insertMany<T extends keyof Tables, R = unknown>(
   columns: readonly string[],
   addClauses: (insert: InsertQueryBuilder<Tables, T, InsertResult>) => Compilable<R> = (insert) =>
     insert as Compilable<R>,
-): (db: Db, rows: Rows) => Promise<R[]> {
+): (trx: Trx, rows: Rows) => Promise<R[]> {
   const anyRow = Object.fromEntries(columns.map((column) => [column, 0])) as never
   const insertOfSize = (size: number) =>
     preparedQuery<readonly unknown[], R>((db) =>
@@ -92,7 +64,7 @@ export function insertMany<T extends keyof Tables, R = unknown>(
     )
   const [insertBatch, insertRow] = [insertOfSize(rowsPerInsert), insertOfSize(1)]
   const insertJson = preparedQuery<[json: string], R>((db) => {
-    const rows = dialectOf(db).rowsFromJson?.(table, columns) as RawBuilder<never>
+    const rows = db.dialect.rowsFromJson?.(table, columns) as RawBuilder<never>
     return addClauses(
       db
         .insertInto(table)
@@ -100,13 +72,13 @@ export function insertMany<T extends keyof Tables, R = unknown>(
         .expression(rows) as never,
     )
   })
-  return async (db, rows) => {
+  return async (trx, rows) => {
     const returned: R[] = []
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
       const batch = rows.slice(from, from + rowsPerInsert)
-      if (dialectOf(db).rowsFromJson) returned.push(...(await insertJson(db, jsonRows(columns, batch))))
-      else if (batch.length === rowsPerInsert) returned.push(...(await insertBatch(db, ...batch.flat())))
-      else for (const row of batch) returned.push(...(await insertRow(db, ...row)))
+      if (trx.dialect.rowsFromJson) returned.push(...(await insertJson(trx, jsonRows(columns, batch))))
+      else if (batch.length === rowsPerInsert) returned.push(...(await insertBatch(trx, ...batch.flat())))
+      else for (const row of batch) returned.push(...(await insertRow(trx, ...row)))
     }
     return returned
   }

@@ -1,4 +1,4 @@
-import type { Generated, Kysely } from 'kysely'
+import type { Generated } from 'kysely'
 
 /** Integers are numbers below 2^53, except in columns of `bigintColumns`. Times are milliseconds, lists are JSON text. */
 export type Tables = {
@@ -167,14 +167,20 @@ export type Tables = {
   }
 }
 
-/** The typed query builder: a connection or a transaction. */
-export type Db = Kysely<Tables>
-
 /** The columns that hold any int64; they are bigints in the code. */
 export const bigintColumns: ReadonlySet<string> = new Set(['category_id'])
 
 /** Every change appends a row to this table. Its ids rise without gaps. */
 export const changeLogTable = 'events'
+
+type IntegerColumn<T> = {
+  [C in keyof T]: T[C] extends number | null | Generated<number> ? C : never
+}[keyof T]
+
+/** A table, and the column that says which id a change of one of its rows concerns. */
+export type RowSource = {
+  [T in keyof Tables]: { readonly table: T; readonly column: IntegerColumn<Tables[T]> & string }
+}[keyof Tables]
 
 /** The tables whose ids the database assigns, rising and never reused. */
 export type IdentityTable = 'pets' | 'api_keys' | 'orders' | 'events'

@@ -1,8 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
+import { ConcurrencyLimit } from '../database/concurrencyLimit.ts'
 import { type Database, DatabaseUnavailableError } from '../database/database.ts'
-import { ConcurrencyLimit } from './concurrencyLimit.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { toServerSentEvents } from './format.ts'
 import { eventsAfter, lastPrunedEventId } from './queries.ts'
@@ -23,6 +23,8 @@ const pageEventsMax = 100
 /** How many streams are handled before the event loop continues with other work. */
 const streamsPerTurn = 200
 const catchUpReadsMax = 4
+/** Every stream may have to read a page. One that waits for longer ends, and its client connects again. */
+const catchUpWaitMaxMs = 60_000
 /** The maximum delay of a heartbeat, or of the end of a stream that is slow or no longer allowed. */
 const checkMs = 1_000
 
@@ -39,7 +41,7 @@ export class EventBroadcaster implements StreamSource {
   readonly #options: BroadcasterOptions
   readonly #accesses: TokenAccessRegistry
   readonly #streams = new Set<EventStream>()
-  readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax)
+  readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax, { waitMaxMs: catchUpWaitMaxMs })
   position = 0
   #isReading = false
   #isWakePending = false

@@ -1,9 +1,7 @@
 import { sql } from 'kysely'
 import { toJson } from '../api/json.ts'
-import { logChanges } from '../database/changes.ts'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
-import type { SqlDialect } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { type EventType, type FeedEvent, isPrivateEvent } from './event.ts'
 
 export const eventRetentionMs = 30 * 24 * 60 * 60 * 1000
@@ -15,9 +13,8 @@ const restartGap = 1_000_000
 type NewEvent = { type: EventType; data: unknown }
 
 /** Records events in the transaction of the change. */
-export const recordEvents = (trx: Db, now: number, events: readonly NewEvent[]): Promise<void> =>
-  logChanges(
-    trx,
+export const recordEvents = (trx: Trx, now: number, events: readonly NewEvent[]): Promise<void> =>
+  trx.logChanges(
     events.map(({ type, data }) => ({
       type,
       createdAt: now,
@@ -26,7 +23,7 @@ export const recordEvents = (trx: Db, now: number, events: readonly NewEvent[]):
     })),
   )
 
-export const recordEvent = (trx: Db, now: number, type: EventType, data: unknown): Promise<void> =>
+export const recordEvent = (trx: Trx, now: number, type: EventType, data: unknown): Promise<void> =>
   recordEvents(trx, now, [{ type, data }])
 
 /** For reads inside a transaction, which include events that are not durable yet. */
@@ -72,7 +69,7 @@ export async function lastEventId(db: Db, through: number): Promise<number> {
 export const lastPrunedEventId = (db: Db): Promise<number> => readCursor(db, prunedCursor)
 
 /** Deletes a bounded number of events that are older than the retention period. Returns how many. */
-export async function pruneEvents(trx: Db, now: number): Promise<number> {
+export async function pruneEvents(trx: Trx, now: number): Promise<number> {
   const pruned = await lockCursor(trx, prunedCursor)
   const oldest = await trx
     .selectFrom('events')
@@ -94,9 +91,9 @@ export async function pruneEvents(trx: Db, now: number): Promise<number> {
 }
 
 /** Continues the feed of another database after its last id. Its earlier events count as pruned. */
-export async function continueFeed(trx: Db, dialect: SqlDialect, lastId: number): Promise<void> {
-  if (lastId <= (await dialect.lastAssignedId(trx, 'events'))) return
-  await dialect.reserveIds(trx, 'events', lastId)
+export async function continueFeed(trx: Trx, lastId: number): Promise<void> {
+  if (lastId <= (await trx.dialect.lastAssignedId(trx, 'events'))) return
+  await trx.dialect.reserveIds(trx, 'events', lastId)
   await writeCursor(trx, prunedCursor, lastId)
 }
 
@@ -104,9 +101,9 @@ export async function continueFeed(trx: Db, dialect: SqlDialect, lastId: number)
  * Restarts the feed far above every id that was ever assigned. Clients that followed the feed before a restore get
  * `events_expired` and list all resources again.
  */
-export async function restartFeed(trx: Db, dialect: SqlDialect, lastSeenId: number): Promise<void> {
+export async function restartFeed(trx: Trx, lastSeenId: number): Promise<void> {
   const start = Math.max(lastSeenId, await lastEventId(trx, eventIdMax)) + restartGap
   await trx.deleteFrom('events').execute()
-  await dialect.reserveIds(trx, 'events', start)
+  await trx.dialect.reserveIds(trx, 'events', start)
   await writeCursor(trx, prunedCursor, start)
 }

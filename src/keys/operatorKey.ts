@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type AuditContext, byService } from '../audit/audit.ts'
 import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
-import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { type KeySettings, scopes } from './key.ts'
 import { createKey, findKey, findKeyForUpdate, insertKey, insertSecret, recordKeyChange } from './queries.ts'
 
@@ -27,7 +26,7 @@ export function ensureOperatorKey(
 ): Promise<string | undefined> {
   const audit = byService(now)
   return database.write(async (trx) => {
-    await lockName(trx, 'operator key')
+    await trx.lockName('operator key')
     if (adminKey !== undefined) {
       await applyAdminKey(trx, adminKey, audit)
       return undefined
@@ -38,7 +37,7 @@ export function ensureOperatorKey(
 }
 
 /** The setting wins at every start: a changed value replaces the previous key, and a revoked key becomes valid again. */
-async function applyAdminKey(trx: Db, adminKey: string, audit: AuditContext): Promise<void> {
+async function applyAdminKey(trx: Trx, adminKey: string, audit: AuditContext): Promise<void> {
   const hash = hashApiKey(adminKey)
   const existing = await trx
     .selectFrom('api_key_secrets')

@@ -3,8 +3,7 @@ import type { InferResult } from 'kysely'
 import type { AuditAction, AuditContext } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
-import { send } from '../database/changes.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { KeyLimits, Plan } from '../limits/plans.ts'
@@ -16,7 +15,7 @@ export const secretsPerKeyMax = 10
 
 /** Creates a key with a new secret. Only the hash of the secret is stored. */
 export async function createKey(
-  trx: Db,
+  trx: Trx,
   settings: KeySettings,
   environment: KeyEnvironment,
   audit: AuditContext,
@@ -26,7 +25,7 @@ export async function createKey(
 }
 
 export async function insertKey(
-  trx: Db,
+  trx: Trx,
   settings: KeySettings,
   secret: string,
   audit: AuditContext,
@@ -46,27 +45,32 @@ export async function insertKey(
   return recordKeyChange(trx, 'key.created', id, audit)
 }
 
-export async function updateKey(trx: Db, key: Key, settings: KeySettings, audit: AuditContext): Promise<Key> {
+export async function updateKey(
+  trx: Trx,
+  key: Key,
+  settings: KeySettings,
+  audit: AuditContext,
+): Promise<Key> {
   const { id } = key
   // Without a change there is no event.
   if (isDeepStrictEqual(toSettingsRow(key), toSettingsRow(settings))) return key
-  await send(trx, trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id))
+  await trx.send(trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id))
   return recordKeyChange(trx, 'key.updated', id, audit)
 }
 
-export async function revokeKey(trx: Db, key: Key, audit: AuditContext): Promise<Key> {
+export async function revokeKey(trx: Trx, key: Key, audit: AuditContext): Promise<Key> {
   const { id, revokedAt } = key
   if (revokedAt !== undefined) return key
-  await send(trx, trx.updateTable('api_keys').set({ revoked_at: audit.now }).where('id', '=', id))
+  await trx.send(trx.updateTable('api_keys').set({ revoked_at: audit.now }).where('id', '=', id))
   return recordKeyChange(trx, 'key.revoked', id, audit)
 }
 
-export async function unbanKey(trx: Db, { id }: Key, audit: AuditContext): Promise<Key> {
+export async function unbanKey(trx: Trx, { id }: Key, audit: AuditContext): Promise<Key> {
   const usages = trx.selectFrom('key_usage').select('banned_at')
   const usage = await usages.where('key_id', '=', id).executeTakeFirst()
   // The ban may carry a later time from the clock of another instance.
   const unbanned_at = Math.max(audit.now, usage?.banned_at ?? 0)
-  await send(trx, trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id))
+  await trx.send(trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id))
   return recordKeyChange(trx, 'key.unbanned', id, audit)
 }
 
@@ -76,7 +80,7 @@ export async function unbanKey(trx: Db, { id }: Key, audit: AuditContext): Promi
  * an end only after an import, or if the secret of PETSTORE_ADMIN_KEY was rotated.
  */
 export async function rotateKey(
-  trx: Db,
+  trx: Trx,
   id: number,
   environment: KeyEnvironment,
   overlapMs: number,
@@ -92,11 +96,11 @@ export async function rotateKey(
     .execute()
   for (const [index, { hash, expires_at }] of previous.entries()) {
     if (index >= secretsPerKeyMax - 1) {
-      await send(trx, trx.deleteFrom('api_key_secrets').where('hash', '=', hash))
+      await trx.send(trx.deleteFrom('api_key_secrets').where('hash', '=', hash))
       continue
     }
     const endsAt = Math.min(expires_at ?? Number.POSITIVE_INFINITY, index === 0 ? now + overlapMs : now)
-    await send(trx, trx.updateTable('api_key_secrets').set({ expires_at: endsAt }).where('hash', '=', hash))
+    await trx.send(trx.updateTable('api_key_secrets').set({ expires_at: endsAt }).where('hash', '=', hash))
   }
   const secret = generateApiKey(environment)
   await insertSecret(trx, id, secret, now)
@@ -109,7 +113,7 @@ export async function findKey(db: Db, id: number): Promise<Key | undefined> {
 }
 
 /** Locks the key until the end of the transaction. */
-export async function findKeyForUpdate(trx: Db, id: number): Promise<Key | undefined> {
+export async function findKeyForUpdate(trx: Trx, id: number): Promise<Key | undefined> {
   const row = await keyRows(trx).where('api_keys.id', '=', id).forUpdate('api_keys').executeTakeFirst()
   return row && toKey(row)
 }
@@ -122,7 +126,7 @@ export async function listKeys(db: Db, limit: number, belowId = Number.MAX_SAFE_
 
 /** Records the event and the audit entry of a change, and returns the current key. Every change of a key calls this. */
 export async function recordKeyChange(
-  trx: Db,
+  trx: Trx,
   action: Extract<AuditAction, `key.${string}`>,
   id: number,
   audit: AuditContext,
@@ -141,9 +145,9 @@ const keyRows = (db: Db) =>
     .selectAll('api_keys')
     .select(['key_usage.last_used_at', 'key_usage.banned_at', 'key_usage.banned_until'])
 
-export async function insertSecret(trx: Db, keyId: number, secret: string, now: number): Promise<void> {
+export async function insertSecret(trx: Trx, keyId: number, secret: string, now: number): Promise<void> {
   const values = { hash: hashApiKey(secret), key_id: keyId, created_at: now, expires_at: null }
-  await send(trx, trx.insertInto('api_key_secrets').values(values))
+  await trx.send(trx.insertInto('api_key_secrets').values(values))
 }
 
 export const toSettingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({

@@ -6,7 +6,7 @@ import { byRequest } from '../audit/audit.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import type { Key } from './key.ts'
 import {
   createKey,

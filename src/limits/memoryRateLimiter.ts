@@ -1,5 +1,6 @@
 import { addressGroup } from '../api/clientAddress.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
+import { SharedRun } from '../database/sharedRun.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import { findUsage, type KeyUsage, saveUsage } from './queries.ts'
 import type { RateLimiter, RateLimiterOptions } from './rateLimiter.ts'
@@ -41,8 +42,7 @@ export class MemoryRateLimiter implements RateLimiter {
   readonly #dirty = new Set<number>()
   readonly #addresses = new TransientLimiter<string>(addressLimits, addressesMax)
   readonly #exempt = new TransientLimiter<number>(exemptLimits, addressesMax)
-  #flushing: Promise<void> = Promise.resolve()
-  #nextFlush: Promise<void> | undefined
+  readonly #flushes = new SharedRun(() => this.#flushAll())
 
   constructor(options: MemoryRateLimiterOptions) {
     this.#options = options
@@ -87,15 +87,7 @@ export class MemoryRateLimiter implements RateLimiter {
 
   /** One flush runs at a time, so an older count never overwrites a newer one. */
   flush(): Promise<void> {
-    // Calls that arrive during a flush share the next one.
-    this.#nextFlush ??= this.#flushing
-      .catch(() => {})
-      .then(() => {
-        this.#nextFlush = undefined
-        this.#flushing = this.#flushAll()
-        return this.#flushing
-      })
-    return this.#nextFlush
+    return this.#flushes.run()
   }
 
   /** Calls `use` in the same turn in which the entry is found: an entry held across an await may have been evicted. */

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
+import type { Db } from '../database/db.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Tables } from '../database/tables.ts'
 import { effectiveLimits, type Plan, planLimits } from './plans.ts'
 import { addressLimits, type Decision, emptyUsage, exemptLimits, toDecision, type Usage } from './window.ts'
 

@@ -1,9 +1,9 @@
-import type { Credentials } from '../api/authentication.ts'
+import { type Credentials, isOriginAllowed } from '../api/authentication.ts'
 import { addressGroup } from '../api/clientAddress.ts'
 import type { Clock } from '../clock.ts'
+import { Batcher } from '../database/batcher.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { BoundedMap } from './boundedMap.ts'
-import { KeyedBatcher } from './keyedBatcher.ts'
 import {
   type AddressRow,
   type AdmitRow,
@@ -21,13 +21,13 @@ import {
   advance,
   currentWindows,
   emptyUsage,
-  isOriginAllowed,
   minuteMs,
   toDecision,
   type Usage,
 } from './window.ts'
 
 const cachedMax = 10_000
+const batchMax = 1_000
 const batchesPerSecret = 2
 /** All batches of an address lock the same row. */
 const batchesPerAddress = 1
@@ -57,14 +57,14 @@ export class PostgresRateLimiter implements RateLimiter {
   readonly #addresses = new BoundedMap<string, Usage>(cachedMax)
   /** By the hash of the secret. */
   readonly #exemptUsedUpUntil = new BoundedMap<string, number>(cachedMax)
-  readonly #batcher = new KeyedBatcher(
-    (batch: readonly HashedRequest[]) => this.#consumeBatch(batch),
-    batchesPerSecret,
-  )
-  readonly #addressBatcher = new KeyedBatcher(
-    (batch: readonly string[]) => this.#consumeAddressBatch(batch),
-    batchesPerAddress,
-  )
+  readonly #batcher = new Batcher((batch: readonly HashedRequest[]) => this.#consumeBatch(batch), {
+    batchMax,
+    batchesMax: batchesPerSecret,
+  })
+  readonly #addressBatcher = new Batcher((batch: readonly string[]) => this.#consumeAddressBatch(batch), {
+    batchMax,
+    batchesMax: batchesPerAddress,
+  })
   /** How far the clock of the database is ahead of the local clock, as of the last response. */
   #clockOffsetMs = 0
 
@@ -95,7 +95,7 @@ export class PostgresRateLimiter implements RateLimiter {
       const rejected = this.#rejectFromCache(addressGroup(request.address))
       if (rejected) return { ...rejected, isKeyUnchecked: true }
     }
-    return this.#batcher.add(`${rateLimitExempt} ${secretHash}`, request)
+    return this.#batcher.add(request, `${rateLimitExempt} ${secretHash}`)
   }
 
   peekAddress(address: string) {

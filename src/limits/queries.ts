@@ -1,4 +1,4 @@
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import type { Usage } from './window.ts'
 
 export type KeyUsage = { id: number; usage: Usage; lastUsedAt: number }
@@ -20,7 +20,7 @@ export async function findUsage(db: Db, id: number): Promise<KeyUsage | undefine
   return { id, usage, lastUsedAt: row.last_used_at }
 }
 
-export async function saveUsage(trx: Db, entries: readonly KeyUsage[]): Promise<void> {
+export async function saveUsage(trx: Trx, entries: readonly KeyUsage[]): Promise<void> {
   for (const { id, usage, lastUsedAt } of entries) {
     const row = {
       minute_ends_at: usage.minuteEndsAt,

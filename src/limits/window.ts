@@ -46,11 +46,8 @@ export type LimitedKey = {
   readonly unbannedAt: number
 }
 
-/** A key with origins is publishable: it is valid with these origins only, and it is never banned, because it is public. */
+/** A key with origins is publishable. It is never banned, because it is public. */
 const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
-
-export const isOriginAllowed = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
-  !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
 
 export type Decision = {
   readonly outcome: 'admitted' | 'limited' | 'banned'

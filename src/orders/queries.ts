@@ -1,8 +1,7 @@
 import { type Selectable, sql } from 'kysely'
-import { send } from '../database/changes.ts'
-import type { DatabaseReader } from '../database/database.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
 import { findPetForUpdate, findPetOfOrderForUpdate, tryLockPet, updatePet } from '../pets/queries.ts'
@@ -26,16 +25,11 @@ const expiredHoldsMax = 500
 const expiryBatchMaxMs = 200
 
 /** One page of orders below an id, newest first. An index covers every combination of filters. */
-export function ordersPageQuery(
-  { read: db, dialect }: DatabaseReader,
-  { status, petId }: OrderFilter,
-  limit: number,
-  belowId = orderIdMax,
-) {
+export function ordersPageQuery(db: Db, { status, petId }: OrderFilter, limit: number, belowId = orderIdMax) {
   const filters: [string, unknown][] = []
   if (petId !== undefined) filters.push(['pet_id', Number(petId)])
   if (status !== undefined) filters.push(['status', status])
-  return dialect.keysetPage(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
+  return db.dialect.keysetPage(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
 }
 
 export async function listOrders(...page: Parameters<typeof ordersPageQuery>): Promise<Order[]> {
@@ -67,14 +61,14 @@ export async function isPetHeld(db: Db, petId: bigint, now: number): Promise<boo
 }
 
 /** Locks the open order for a pet until the end of the transaction. Its hold may have expired. */
-export async function findOpenOrderForUpdate(trx: Db, petId: bigint): Promise<Order | undefined> {
+export async function findOpenOrderForUpdate(trx: Trx, petId: bigint): Promise<Order | undefined> {
   const [row] = await selectOpenOrderForUpdate(trx, Number(petId))
   return row && toOrder(row)
 }
 
 /** Locks a pet and its open order. An order whose hold has expired is cancelled. */
 export async function lockPetAndOrder(
-  trx: Db,
+  trx: Trx,
   petId: bigint,
   now: number,
 ): Promise<{ pet: Pet | undefined; openOrder: Order | undefined }> {
@@ -89,7 +83,7 @@ export async function lockPetAndOrder(
 
 /** Locks an order and its pet. An order whose hold has expired is cancelled. */
 export async function lockOrder(
-  trx: Db,
+  trx: Trx,
   id: number,
   now: number,
 ): Promise<{ order: Order; pet: Pet | undefined } | undefined> {
@@ -105,7 +99,7 @@ export async function lockOrder(
 
 /** Places an order for an available pet and makes the pet pending. */
 export async function placeOrder(
-  trx: Db,
+  trx: Trx,
   pet: Pet,
   { customer, note, holdMs }: NewOrder,
   now: number,
@@ -129,7 +123,7 @@ export async function placeOrder(
 
 /** Changes the status of an order, and that of its pet accordingly. The transaction has locked both. */
 export async function updateOrderStatus(
-  trx: Db,
+  trx: Trx,
   order: Order,
   pet: Pet | undefined,
   status: OrderStatus,
@@ -137,12 +131,12 @@ export async function updateOrderStatus(
   cancelReason?: string,
 ): Promise<{ order: Order; pet: Pet | undefined }> {
   const change = { status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason ?? null }
-  await send(trx, trx.updateTable('orders').set(change).where('id', '=', order.id))
+  await trx.send(trx.updateTable('orders').set(change).where('id', '=', order.id))
   const changed = { ...order, status, updatedAt: now, holdExpiresAt: undefined, cancelReason }
   return afterStatusChange(trx, changed, pet, now)
 }
 
-const expireHold = (trx: Db, order: Order, pet: Pet | undefined, now: number) =>
+const expireHold = (trx: Trx, order: Order, pet: Pet | undefined, now: number) =>
   updateOrderStatus(trx, order, pet, 'cancelled', now, holdExpiredReason)
 
 export async function hasDueHolds(db: Db, now: number): Promise<boolean> {
@@ -154,7 +148,7 @@ export async function hasDueHolds(db: Db, now: number): Promise<boolean> {
  * Cancels a bounded number of orders whose hold has expired. Returns how many. Orders that another transaction changes
  * are skipped: it expires them itself, or the next run does.
  */
-export async function expireDueHolds(trx: Db, now: number): Promise<number> {
+export async function expireDueHolds(trx: Trx, now: number): Promise<number> {
   const due = await trx
     .selectFrom('orders')
     .select(['id', 'pet_id'])
@@ -174,20 +168,25 @@ export async function expireDueHolds(trx: Db, now: number): Promise<number> {
 }
 
 /** Erases the customer, and the note, which may name the customer. */
-export async function eraseCustomer(trx: Db, id: number, now: number): Promise<void> {
+export async function eraseCustomer(trx: Trx, id: number, now: number): Promise<void> {
   const erased = { customer_name: null, customer_email: null, note: null, updated_at: now }
-  await send(trx, trx.updateTable('orders').set(erased).where('id', '=', id))
+  await trx.send(trx.updateTable('orders').set(erased).where('id', '=', id))
 }
 
 /** Records the event of a status change, without personal data, and updates the pet. */
-async function afterStatusChange(trx: Db, order: Order, pet: Pet | undefined, now: number) {
+async function afterStatusChange(trx: Trx, order: Order, pet: Pet | undefined, now: number) {
   const { id, petId, status, cancelReason } = order
   await recordEvent(trx, now, `order.${status}`, { id, petId, status, cancelReason })
   return { order, pet: pet && (await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)) }
 }
 
 /** Gives a pet the status that follows from the status of its order. */
-export async function syncPetStatus(trx: Db, petId: number, status: OrderStatus, now: number): Promise<void> {
+export async function syncPetStatus(
+  trx: Trx,
+  petId: number,
+  status: OrderStatus,
+  now: number,
+): Promise<void> {
   const pet = await findPetForUpdate(trx, BigInt(petId))
   if (pet) await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }

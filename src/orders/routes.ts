@@ -8,7 +8,7 @@ import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import {
   isOpenOrderStatus,
   isOrderTransitionAllowed,
@@ -47,7 +47,6 @@ type OrderRoutesOptions = {
 }
 
 export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): Operation[] {
-  const { dialect } = database
   return [
     defineOperation('listOrders', 'GET /store/orders', {
       tag: 'Store',
@@ -62,7 +61,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
         pageResponse(orderCursor, {
           url: `${baseUrl}/store/orders`,
           query,
-          find: (limit, belowId, filter) => listOrders({ read: db, dialect }, filter, limit, belowId),
+          find: (limit, belowId, filter) => listOrders(db, filter, limit, belowId),
           serialize: serializeOrder,
         }),
     }),

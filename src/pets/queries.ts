@@ -1,10 +1,7 @@
 import { type Expression, sql } from 'kysely'
 import { ensureCategories, ensureCategory } from '../categories/queries.ts'
-import { send } from '../database/changes.ts'
-import type { DatabaseReader } from '../database/database.ts'
-import { dialectOf, type SqlDialect } from '../database/dialect.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
-import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { NewPet, Pet, PetStatus, PetUpdate } from './pet.ts'
@@ -22,7 +19,7 @@ const columns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page of pets below an id, newest first. An index covers every combination of filters. */
 export function petsPageQuery(
-  { read: db, dialect }: DatabaseReader,
+  db: Db,
   { status, categoryId, id: ids }: PetFilter,
   limit: number,
   belowId = petIdMax,
@@ -31,10 +28,14 @@ export function petsPageQuery(
   const filters: [column: 'category_id' | 'status', value: unknown][] = []
   if (categoryId !== undefined) filters.push(['category_id', categoryId])
   if (status !== undefined) filters.push(['status', status])
-  if (ids === undefined) return dialect.keysetPage(query, filters, belowId).limit(limit)
+  if (ids === undefined) return db.dialect.keysetPage(query, filters, belowId).limit(limit)
   // The primary key returns the given ids in order. The other columns are wrapped in an expression to keep the planner
   // from choosing one of their indexes, which would need a sort.
-  let page = dialect.keysetPage(query.where(dialect.isIn('id', ids.filter(isPetId).map(Number))), [], belowId)
+  let page = db.dialect.keysetPage(
+    query.where(db.dialect.isIn('id', ids.filter(isPetId).map(Number))),
+    [],
+    belowId,
+  )
   for (const [column, value] of filters)
     page = page.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value)
   return page.limit(limit)
@@ -50,7 +51,7 @@ export function findPet(db: Db, id: bigint): MaybePromise<Pet | undefined> {
 }
 
 /** Locks the pet until the end of the transaction. */
-export function findPetForUpdate(trx: Db, id: bigint): MaybePromise<Pet | undefined> {
+export function findPetForUpdate(trx: Trx, id: bigint): MaybePromise<Pet | undefined> {
   if (!isPetId(id)) return undefined
   return chain(selectPetForUpdate(trx, Number(id)), ([row]) => row && toPet(row))
 }
@@ -67,7 +68,7 @@ const selectPetForUpdate = preparedQuery<[id: number], PetRow>((db) =>
 
 /** Locks the pet that an order refers to. An order never changes its pet. */
 export async function findPetOfOrderForUpdate(
-  trx: Db,
+  trx: Trx,
   petId: Expression<{ pet_id: number }>,
 ): Promise<Pet | undefined> {
   const row = await trx
@@ -80,7 +81,7 @@ export async function findPetOfOrderForUpdate(
 }
 
 /** Locks the pet, unless another transaction has. There is nothing to lock if it does not exist. */
-export async function tryLockPet(trx: Db, id: number): Promise<boolean> {
+export async function tryLockPet(trx: Trx, id: number): Promise<boolean> {
   const pet = trx.selectFrom('pets').select('id').where('id', '=', id)
   const [locked, existing] = await Promise.all([
     pet.forUpdate().skipLocked().executeTakeFirst(),
@@ -91,7 +92,7 @@ export async function tryLockPet(trx: Db, id: number): Promise<boolean> {
 
 /** Adds a pet. The database assigns the id. */
 export async function createPet(
-  trx: Db,
+  trx: Trx,
   { name, categoryId, status = 'available' }: NewPet,
   now: number,
 ): Promise<Pet> {
@@ -107,19 +108,14 @@ const insertPetsWithExternalIds = insertMany('pets', [...columns, 'external_id']
 export type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
 
 /** Adds many new pets. Pets without an id get the next free ones. */
-export async function createPets(
-  trx: Db,
-  dialect: SqlDialect,
-  pets: readonly ImportedPet[],
-  now: number,
-): Promise<void> {
+export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: number): Promise<void> {
   // First, because one of the given ids may be the next free id.
-  await dialect.reserveIds(
+  await trx.dialect.reserveIds(
     trx,
     'pets',
     pets.reduce((highest, { id = 0 }) => Math.max(highest, id), 0),
   )
-  const assigned = await dialect.assignIds(trx, 'pets', pets.filter(({ id }) => id === undefined).length)
+  const assigned = await trx.dialect.assignIds(trx, 'pets', pets.filter(({ id }) => id === undefined).length)
   const added: Pet[] = pets.map(({ id, name, categoryId, status = 'available' }) => ({
     id: id ?? (assigned.shift() as number),
     name,
@@ -141,7 +137,7 @@ export async function createPets(
   const events = added.map((data) => ({ type: 'pet.created', data }) as const)
   await recordEvents(trx, now, events)
   const highestId = added.reduce((highest, { id }) => Math.max(highest, id), 0)
-  await dialect.reserveIds(trx, 'pets', highestId)
+  await trx.dialect.reserveIds(trx, 'pets', highestId)
 }
 
 /** A pet with the name that it has in another system. */
@@ -153,7 +149,7 @@ export async function findStoredPets(db: Db, ids: readonly number[], isLocked = 
   const rows = await db
     .selectFrom('pets')
     .select([...columns, 'external_id'])
-    .where(dialectOf(db).isIn('id', ids))
+    .where(db.dialect.isIn('id', ids))
     .orderBy('id')
     .$if(isLocked, (query) => query.forUpdate())
     .execute()
@@ -172,7 +168,7 @@ const replacePets = insertMany('pets', [...columns, 'external_id'], (insert) =>
 )
 
 /** Changes many pets that the transaction has locked. Their categories exist. */
-export async function updatePets(trx: Db, pets: readonly StoredPet[], now: number): Promise<void> {
+export async function updatePets(trx: Trx, pets: readonly StoredPet[], now: number): Promise<void> {
   if (pets.length === 0) return
   await replacePets(
     trx,
@@ -190,7 +186,7 @@ const updateRow = preparedStatement<[name: string, categoryId: bigint, status: P
 
 /** Changes a pet that the transaction has locked. */
 export async function updatePet(
-  trx: Db,
+  trx: Trx,
   pet: Pet,
   change: PetUpdate,
   now: number,
@@ -200,14 +196,14 @@ export async function updatePet(
   // No event without a change.
   if (name === pet.name && categoryId === pet.categoryId && status === pet.status) return pet
   if (categoryId !== pet.categoryId && !isCategoryLocked) await ensureCategory(trx, categoryId, now)
-  await send(trx, updateRow(trx, name, categoryId, status, pet.id))
+  await trx.send(updateRow(trx, name, categoryId, status, pet.id))
   const next: Pet = { id: pet.id, name, categoryId, status }
   await recordEvent(trx, now, 'pet.updated', next)
   return next
 }
 
-export async function deletePet(trx: Db, pet: Pet, now: number): Promise<void> {
-  await send(trx, trx.deleteFrom('pets').where('id', '=', pet.id))
+export async function deletePet(trx: Trx, pet: Pet, now: number): Promise<void> {
+  await trx.send(trx.deleteFrom('pets').where('id', '=', pet.id))
   await recordEvent(trx, now, 'pet.deleted', { id: pet.id })
 }
 

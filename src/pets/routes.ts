@@ -13,8 +13,7 @@ import {
 import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { lockCategory } from '../categories/queries.ts'
-import type { SqlDialect } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { chain } from '../maybePromise.ts'
 import type { CreatePetBatch } from './createBatch.ts'
 import { isPetTransitionAllowed, type NewPet, type Pet } from './pet.ts'
@@ -44,19 +43,18 @@ export const getPetDeprecation: Deprecation = {
 }
 
 type PetRoutesOptions = {
-  readonly dialect: SqlDialect
   readonly baseUrl: string
   /** If the engine can create pets for many requests at once. */
   readonly createBatch?: CreatePetBatch | undefined
   /** An order whose hold has expired is cancelled. Passed in, because orders depend on pets. */
   lockPetAndOrder(
-    trx: Db,
+    trx: Trx,
     petId: bigint,
     now: number,
   ): Promise<{ pet: Pet | undefined; openOrder: object | undefined }>
 }
 
-export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: PetRoutesOptions): Operation[] {
+export function petRoutes({ baseUrl, lockPetAndOrder, createBatch }: PetRoutesOptions): Operation[] {
   /** The pet, locked, if it matches the `If-Match` header. */
   async function petToChange(petId: bigint, context: WriteContext) {
     const { pet: found, openOrder } = await lockPetAndOrder(context.trx, petId, context.now)
@@ -84,7 +82,7 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
         const page = await pageResponse(petCursor, {
           url: `${baseUrl}/pets`,
           query: { ...query, id: query.id && sortedUnique(query.id) },
-          find: (limit, belowId, filter) => listPets({ read: db, dialect }, filter, limit, belowId),
+          find: (limit, belowId, filter) => listPets(db, filter, limit, belowId),
         })
         const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
         return { ...page, headers: { ...page.headers, ETag } }
@@ -123,8 +121,8 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       cacheable: true,
       allowsReplica: true,
       cachedRow: {
-        table: 'pets',
         id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+        dependsOn: [{ table: 'pets', column: 'id' }],
       },
       summary: 'Get an animal',
       description:

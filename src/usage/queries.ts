@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
+import type { Db, Trx } from '../database/db.ts'
 import { insertMany } from '../database/preparedQuery.ts'
-import type { Db } from '../database/tables.ts'
 import { buckets, toBuckets, type UsageBucket, type UsageRow } from './usage.ts'
 
-export const sweepRowsMax = 1_000
+export const pruneRowsMax = 1_000
 
 /** Adds to the counts. The rows must be in the same order on all instances, so that they do not deadlock. */
-export async function addUsage(trx: Db, rows: readonly UsageRow[]): Promise<void> {
+export async function addUsage(trx: Trx, rows: readonly UsageRow[]): Promise<void> {
   await addCounts(
     trx,
     rows.map(({ key_id, bucket_ms, starts_at, name, count }) => [key_id, bucket_ms, starts_at, name, count]),
@@ -44,14 +44,14 @@ export async function findUsage(db: Db, keyId: number, now: number): Promise<Usa
 }
 
 /** Deletes a bounded number of counts past their retention. Returns how many. */
-export async function sweepUsage(trx: Db, now: number): Promise<number> {
+export async function pruneUsage(trx: Trx, now: number): Promise<number> {
   let deleted = 0
   for (const { lengthMs, retentionMs } of Object.values(buckets)) {
     const { numAffectedRows = 0n } = await sql`
       DELETE FROM usage_counts WHERE (key_id, bucket_ms, starts_at, name) IN (
         SELECT key_id, bucket_ms, starts_at, name FROM usage_counts
         WHERE bucket_ms = ${lengthMs} AND starts_at <= ${now - retentionMs}
-        ORDER BY starts_at LIMIT ${sweepRowsMax})`.execute(trx)
+        ORDER BY starts_at LIMIT ${pruneRowsMax})`.execute(trx)
     deleted += Number(numAffectedRows)
   }
   return deleted

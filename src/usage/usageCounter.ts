@@ -1,8 +1,9 @@
 import type { RequestLog } from '../api/pipeline.ts'
 import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
-import { addUsage, sweepUsage } from './queries.ts'
+import type { Db } from '../database/db.ts'
+import { SharedRun } from '../database/sharedRun.ts'
+import { addUsage } from './queries.ts'
 import {
   buckets,
   deprecatedName,
@@ -49,8 +50,7 @@ export class UsageCounter {
   #currentEnd = 0
   /** By their key in the table. */
   readonly #unwritten = new Map<string, UsageRow>()
-  #flushing: Promise<void> = Promise.resolve()
-  #nextFlush: Promise<void> | undefined
+  readonly #flushes = new SharedRun(() => this.#flushAll())
   #flushedAt = performance.now()
 
   constructor(options: UsageCounterOptions) {
@@ -78,30 +78,15 @@ export class UsageCounter {
     if (isDue) await this.flush().catch(() => {})
   }
 
-  /** Writes all counts so far. Calls that arrive during a flush share the next one. */
+  /** Writes all counts so far. */
   flush(): Promise<void> {
-    this.#nextFlush ??= this.#flushing
-      .catch(() => {})
-      .then(() => {
-        this.#nextFlush = undefined
-        this.#flushing = this.#flushAll()
-        return this.#flushing
-      })
-    return this.#nextFlush
+    return this.#flushes.run()
   }
 
   /** Drops the counts that are not written yet, because the database was replaced. */
   forget(): void {
     this.#takeMinutes()
     this.#unwritten.clear()
-  }
-
-  /** Deletes counts past their retention, in bounded batches. */
-  async sweep(signal?: AbortSignal): Promise<void> {
-    const { database, clock } = this.#options
-    while (!signal?.aborted && (await database.writeUnlogged((trx) => sweepUsage(trx, clock()))) > 0) {
-      // There may be more.
-    }
   }
 
   #countsOf(keyId: number): Counts {

@@ -1,7 +1,8 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { byService } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { Tables } from '../database/tables.ts'
 import { cutoffReason, failedFields, failPendingDeliveries, findCutoffs } from './cutoffs.ts'
 import type { Delivery } from './deliveries.ts'
 import { lockDispatch } from './dispatch.ts'
@@ -74,7 +75,7 @@ export type ClaimedDelivery = {
 
 /** Claims the next due delivery of a lane for one attempt. If a cutoff covers that delivery, it fails instead. */
 export async function claimDelivery(
-  trx: Db,
+  trx: Trx,
   { webhookId, lane }: DueLane,
   now: number,
 ): Promise<ClaimedDelivery | 'failed' | undefined> {
@@ -110,7 +111,7 @@ export async function claimDelivery(
 
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
-  trx: Db,
+  trx: Trx,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
   now: number,
@@ -162,7 +163,7 @@ export async function finishAttempt(
 }
 
 /** Releases a delivery without counting the attempt. */
-export async function releaseDelivery(trx: Db, { delivery }: ClaimedDelivery): Promise<void> {
+export async function releaseDelivery(trx: Trx, { delivery }: ClaimedDelivery): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set({ claimed_until: 0 })

@@ -2,8 +2,7 @@ import type { RawBuilder } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { deleteCursors, listCursors, lowerCursors, writeCursor } from '../database/cursors.ts'
 import type { Database } from '../database/database.ts'
-import { dialectOf } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import type { Delivery } from './deliveries.ts'
 import { deleteWebhook } from './queries.ts'
 import { deleteWebhookStart } from './start.ts'
@@ -69,7 +68,7 @@ export const failedFields = (reason: string, now: number | null) => ({
  * dispatch, which could create more of them. The first batch is part of the transaction of the change.
  */
 export async function failPendingDeliveries(
-  trx: Db,
+  trx: Trx,
   webhookId: number,
   now: number,
   eventTypes: readonly string[] = [anyType],
@@ -85,7 +84,7 @@ export async function failPendingDeliveries(
  * the webhook, which an instance of version 1.0.0 can change. The dispatch need not be locked: deliveries that it still
  * creates are not sent, and are deleted with the row.
  */
-export const deleteWebhookAndDeliveries = (trx: Db, webhookId: number, now: number): Promise<void> =>
+export const deleteWebhookAndDeliveries = (trx: Trx, webhookId: number, now: number): Promise<void> =>
   failPendingDeliveries(trx, webhookId, now, [deletion])
 
 /** The newest deliveries of a webhook up to this id. */
@@ -93,13 +92,13 @@ const deliveriesThrough = (db: Db, webhookId: number, through: number) =>
   db
     .selectFrom('webhook_deliveries')
     .select('id')
-    .where(dialectOf(db).keysetRange('webhook_id', webhookId, 0, through))
+    .where(db.dialect.keysetRange('webhook_id', webhookId, 0, through))
     .orderBy('webhook_id', 'desc')
     .orderBy('id', 'desc')
     .limit(1)
 
 /** Returns whether there is more to do. */
-export async function applyCutoffBatch(trx: Db, webhookId: number, now: number): Promise<boolean> {
+export async function applyCutoffBatch(trx: Trx, webhookId: number, now: number): Promise<boolean> {
   // Before its cutoffs are read: other instances apply them too, and a change may add some.
   await trx.selectFrom('webhooks').select('id').where('id', '=', webhookId).forUpdate().execute()
   const cutoffs = await findCutoffs(trx, webhookId)
@@ -110,7 +109,7 @@ export async function applyCutoffBatch(trx: Db, webhookId: number, now: number):
     .offset(deliveriesPerBatchMax - 1)
     .executeTakeFirst()
   const from = oldest?.id ?? 0
-  const isInBatch = (to: number) => dialectOf(trx).keysetRange('webhook_id', webhookId, from, to)
+  const isInBatch = (to: number) => trx.dialect.keysetRange('webhook_id', webhookId, from, to)
   if (isDeleted) {
     await trx.deleteFrom('webhook_deliveries').where(isInBatch(through)).execute()
   } else {
@@ -130,7 +129,7 @@ export async function applyCutoffBatch(trx: Db, webhookId: number, now: number):
 }
 
 async function failWhere(
-  trx: Db,
+  trx: Trx,
   cutoff: DeliveryCutoff,
   isInBatch: RawBuilder<boolean>,
   now: number,

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
+import { SharedRun } from '../database/sharedRun.ts'
 import { claimDelivery, type DueLane, dueLanes, finishAttempt, releaseDelivery } from './attempts.ts'
 import { dispatchEvents, hasActiveWebhooks, hasUndispatchedEvents } from './dispatch.ts'
 import type { SendOptions } from './send.ts'
@@ -26,8 +27,7 @@ export class Deliverer {
   readonly #options: DelivererOptions
   readonly #activeLanes = new Map<string, Promise<void>>()
   readonly #stopping = new AbortController()
-  #round: Promise<void> | undefined
-  #isRoundWanted = false
+  readonly #rounds = new SharedRun(() => this.#runRound())
   #areLanesWaiting = false
   /** The webhook whose lane was started last: the next in order gets the next slot. */
   #lastWebhookId = 0
@@ -38,33 +38,28 @@ export class Deliverer {
 
   /** Starts a round that looks for work. Calls during a round cause one more round. */
   wake(): void {
-    this.#isRoundWanted = true
-    this.#round ??= this.#runRounds().finally(() => {
-      this.#round = undefined
-    })
+    if (!this.#stopping.signal.aborted) void this.#rounds.run()
   }
 
   /** Starts no more attempts and aborts those under way, which are repeated after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await this.#round
+    await this.#rounds.ended()
     await Promise.all(this.#activeLanes.values())
   }
 
-  async #runRounds(): Promise<void> {
+  async #runRound(): Promise<void> {
     const { database, clock, onFault } = this.#options
-    while (this.#isRoundWanted && !this.#stopping.signal.aborted) {
-      this.#isRoundWanted = false
-      try {
-        if (!(await hasActiveWebhooks(database.read))) continue
-        // Read before writing: every commit wakes the deliverer, so a write without need would never end.
-        const through = await database.readableThrough()
-        while (!this.#stopping.signal.aborted && (await hasUndispatchedEvents(database.read, through)))
-          await database.write((trx) => dispatchEvents(trx, clock(), through))
-        this.#startLanes(await dueLanes(database.read, clock()))
-      } catch (error) {
-        onFault(error)
-      }
+    const { signal } = this.#stopping
+    try {
+      if (signal.aborted || !(await hasActiveWebhooks(database.read))) return
+      // Read before writing: every commit wakes the deliverer, so a write without need would never end.
+      const through = await database.readableThrough()
+      while (!signal.aborted && (await hasUndispatchedEvents(database.read, through)))
+        await database.write((trx) => dispatchEvents(trx, clock(), through))
+      this.#startLanes(await dueLanes(database.read, clock()))
+    } catch (error) {
+      onFault(error)
     }
   }
 

@@ -1,8 +1,7 @@
 import type { Selectable } from 'kysely'
-import type { DatabaseReader } from '../database/database.ts'
-import { dialectOf } from '../database/dialect.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { insertMany } from '../database/preparedQuery.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Tables } from '../database/tables.ts'
 import { eventRetentionMs } from '../events/queries.ts'
 import { testEventType } from './webhook.ts'
 
@@ -19,7 +18,7 @@ const newColumns = [
 const insertRows = insertMany('webhook_deliveries', newColumns)
 
 /** Queues messages for their first attempt. */
-export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery[], now: number) {
+export async function insertDeliveries(trx: Trx, deliveries: readonly NewDelivery[], now: number) {
   const rows = deliveries.map((delivery) => toRow(delivery, now))
   await insertRows(
     trx,
@@ -27,7 +26,7 @@ export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery
   )
 }
 
-export async function createTestDelivery(trx: Db, webhookId: number, now: number): Promise<Delivery> {
+export async function createTestDelivery(trx: Trx, webhookId: number, now: number): Promise<Delivery> {
   const data = '{"message":"This is a test."}'
   const test = { webhook_id: webhookId, event_id: null, event_type: testEventType, event_at: now, data }
   const inserts = trx.insertInto('webhook_deliveries').values(toRow(test, now))
@@ -53,20 +52,20 @@ export const findDelivery = (db: Db, webhookId: number, id: number): Promise<Del
 
 /** One page of the deliveries of a webhook, newest first. */
 export function listDeliveries(
-  { read, dialect }: DatabaseReader,
+  db: Db,
   webhookId: number,
   limit: number,
   belowId = Number.MAX_SAFE_INTEGER,
 ): Promise<Delivery[]> {
-  const deliveries = read.selectFrom('webhook_deliveries').selectAll()
-  return dialect
+  const deliveries = db.selectFrom('webhook_deliveries').selectAll()
+  return db.dialect
     .keysetPage(deliveries, [['webhook_id', webhookId]], belowId)
     .limit(limit)
     .execute()
 }
 
 /** Makes a delivery due now. */
-export const retryDelivery = (trx: Db, id: number, now: number): Promise<Delivery | undefined> =>
+export const retryDelivery = (trx: Trx, id: number, now: number): Promise<Delivery | undefined> =>
   trx
     .updateTable('webhook_deliveries')
     .set(({ eb }) => ({
@@ -82,7 +81,7 @@ export const retryDelivery = (trx: Db, id: number, now: number): Promise<Deliver
     .executeTakeFirst()
 
 /** Deletes a bounded number of deliveries past the retention of events, pending ones included. Returns how many. */
-export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
+export async function pruneDeliveries(trx: Trx, now: number): Promise<number> {
   const oldest = await trx
     .selectFrom('webhook_deliveries')
     .select(['id', 'created_at'])
@@ -91,6 +90,6 @@ export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
     .execute()
   const expired = oldest.filter((row) => row.created_at <= now - eventRetentionMs).map(({ id }) => id)
   if (expired.length > 0)
-    await trx.deleteFrom('webhook_deliveries').where(dialectOf(trx).isIn('id', expired)).execute()
+    await trx.deleteFrom('webhook_deliveries').where(trx.dialect.isIn('id', expired)).execute()
   return expired.length
 }

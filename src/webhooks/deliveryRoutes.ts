@@ -49,7 +49,7 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
             const { id } = await webhookOrNotFound(database.read, webhookId)
             // Before the deliveries: those of a cutoff that is complete in between have failed.
             const cutoffs = await findCutoffs(database.read, id)
-            const deliveries = await listDeliveries(database, id, limit, belowId)
+            const deliveries = await listDeliveries(database.read, id, limit, belowId)
             return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
           },
           serialize: serializeDelivery,

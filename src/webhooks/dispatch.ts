@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
-import type { Db } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'
 import { toWebhook, type Webhook } from './queries.ts'
@@ -13,10 +13,10 @@ const dispatchCursor = 'webhooks.dispatched'
 const deliveriesPerWriteMax = 1_000
 
 /** A change of the events of a webhook waits for a running dispatch, which may still create deliveries of the old ones. */
-export const lockDispatch = (trx: Db): Promise<number> => lockCursor(trx, dispatchCursor)
+export const lockDispatch = (trx: Trx): Promise<number> => lockCursor(trx, dispatchCursor)
 
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
-export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
+export async function dispatchEvents(trx: Trx, now: number, through: number): Promise<void> {
   // Before anything is read: another instance may dispatch the same events.
   const dispatched = await lockDispatch(trx)
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', 'in', activeStatuses).execute()

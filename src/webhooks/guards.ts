@@ -1,6 +1,6 @@
 import { ApiError, orNotFound } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { isPrivateEvent } from '../events/event.ts'
 import { findWebhook, findWebhookForUpdate, type Webhook } from './queries.ts'
 
@@ -9,7 +9,7 @@ export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
 }
 
 /** Locks the webhook until the end of the transaction. */
-export async function webhookToChange(trx: Db, id: bigint): Promise<Webhook> {
+export async function webhookToChange(trx: Trx, id: bigint): Promise<Webhook> {
   return orNotFound(await findWebhookForUpdate(trx, Number(id)), 'webhook_not_found')
 }
 

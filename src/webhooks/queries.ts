@@ -1,5 +1,6 @@
 import type { Selectable, Updateable } from 'kysely'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { deletedStatus, generateWebhookSecret } from './webhook.ts'
 
@@ -23,7 +24,7 @@ export async function countWebhooks(db: Db): Promise<number> {
 
 /** The webhook receives the events after `fromEventId`. */
 export async function createWebhook(
-  trx: Db,
+  trx: Trx,
   { url, events }: { url: string; events: readonly EventType[] },
   fromEventId: number,
   now: number,
@@ -49,7 +50,7 @@ export async function findWebhook(db: Db, id: number): Promise<Webhook | undefin
 }
 
 /** Locks the webhook until the end of the transaction. */
-export async function findWebhookForUpdate(trx: Db, id: number): Promise<Webhook | undefined> {
+export async function findWebhookForUpdate(trx: Trx, id: number): Promise<Webhook | undefined> {
   const row = await existing(trx).selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
   return row && toWebhook(row)
 }
@@ -61,7 +62,7 @@ export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_S
 }
 
 export async function updateWebhook(
-  trx: Db,
+  trx: Trx,
   id: number,
   change: Updateable<Tables['webhooks']>,
 ): Promise<Webhook> {
@@ -70,19 +71,19 @@ export async function updateWebhook(
 }
 
 /** The webhook does not exist any more, except that its deliveries refer to its row. */
-export const markWebhookDeleted = (trx: Db, id: number): Promise<Webhook> =>
+export const markWebhookDeleted = (trx: Trx, id: number): Promise<Webhook> =>
   updateWebhook(trx, id, {
     ...{ status: deletedStatus, status_reason: null, url: '', events: '[]' },
     ...{ secret: '', previous_secret: null, previous_secret_until: null },
   })
 
 /** Deletes the row and the deliveries that it still has. */
-export async function deleteWebhook(trx: Db, id: number): Promise<void> {
+export async function deleteWebhook(trx: Trx, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
 /** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
-export const rotateWebhookSecret = (trx: Db, { id, secret }: Webhook, overlapEndsAt: number) =>
+export const rotateWebhookSecret = (trx: Trx, { id, secret }: Webhook, overlapEndsAt: number) =>
   updateWebhook(trx, id, {
     secret: generateWebhookSecret(),
     previous_secret: secret,

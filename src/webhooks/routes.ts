@@ -6,9 +6,8 @@ import { defineOperation, type Operation, type Principal, respond } from '../api
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { type AuditAction, byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { eventTypes, isPrivateEvent, privateEventsScope } from '../events/event.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
@@ -56,7 +55,7 @@ type WebhookRoutesOptions = {
 export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
   const { database, allowed, baseUrl, kinds } = options
   /** The webhook receives the events after this one that `recordWebhookStart` does not exclude. */
-  async function newestEventId(trx: Db): Promise<number> {
+  async function newestEventId(trx: Trx): Promise<number> {
     // Gives ids to the events so far, or to some of them.
     await database.readableThrough()
     return lastEventId(trx, eventIdMax)
@@ -90,7 +89,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         const { trx, now, principal } = context
         validateUrl(body.url, allowed)
         requireEventAccess(body.events, principal)
-        await lockName(trx, 'webhooks')
+        await trx.lockName('webhooks')
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
         const webhook = await createWebhook(trx, body, await newestEventId(trx), now)

@@ -1,6 +1,5 @@
-import { type ComparedPosition, dialectOf } from '../database/dialect.ts'
+import type { ComparedPosition, Trx } from '../database/db.ts'
 import { deleteMetadata, listMetadata, writeMetadata } from '../database/metadata.ts'
-import type { Db } from '../database/tables.ts'
 
 /**
  * A webhook starts with the events that are committed after its registration. Where events get their ids later than
@@ -11,21 +10,21 @@ const namePrefix = 'webhooks.start.'
 const nameOf = (webhookId: number): string => `${namePrefix}${webhookId}`
 
 /** The webhook starts now. */
-export async function recordWebhookStart(trx: Db, webhookId: number): Promise<void> {
-  const position = await dialectOf(trx).changeLogPositions?.current(trx)
+export async function recordWebhookStart(trx: Trx, webhookId: number): Promise<void> {
+  const position = await trx.dialect.changeLogPositions?.current(trx)
   if (position !== undefined) await writeMetadata(trx, nameOf(webhookId), position)
 }
 
-export const deleteWebhookStart = (trx: Db, webhookId: number): Promise<void> =>
+export const deleteWebhookStart = (trx: Trx, webhookId: number): Promise<void> =>
   deleteMetadata(trx, nameOf(webhookId))
 
 /** The events of a range of ids that come before the start of each webhook. Forgets the starts that are no longer needed. */
 export async function eventsBeforeWebhookStarts(
-  trx: Db,
+  trx: Trx,
   after: number,
   through: number,
 ): Promise<ReadonlyMap<number, ComparedPosition>> {
-  const { changeLogPositions } = dialectOf(trx)
+  const { changeLogPositions } = trx.dialect
   if (!changeLogPositions || through <= after) return new Map()
   const rows = await listMetadata(trx, namePrefix)
   if (rows.length === 0) return new Map()

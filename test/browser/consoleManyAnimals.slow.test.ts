@@ -23,7 +23,7 @@ const { api, service, visit } = useConsole({}, async ({ service }) => {
       categoryId: 1n,
       status: 'available' as const,
     }))
-    await database.write((trx) => createPets(trx, database.dialect, pets, service.now()))
+    await database.write((trx) => createPets(trx, pets, service.now()))
   }
 })
 

@@ -65,7 +65,7 @@ async function addApprovedOrders(count: number): Promise<number[]> {
     updated_at: now,
   }))
   const added = await database.write(async (trx) => {
-    await createPets(trx, database.dialect, pets, now)
+    await createPets(trx, pets, now)
     return trx.insertInto('orders').values(orders).returning('id').execute()
   })
   return added.map(({ id }) => id).sort((a, b) => b - a)

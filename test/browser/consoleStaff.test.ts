@@ -28,7 +28,7 @@ const { api, service, visit } = useConsole({}, async ({ api, service }) => {
     categoryId: 1n,
     status: 'available' as const,
   }))
-  await database.write((trx) => createPets(trx, database.dialect, pets, service.now()))
+  await database.write((trx) => createPets(trx, pets, service.now()))
 })
 
 const dialogOf = (page: Page) => page.getByRole('dialog')

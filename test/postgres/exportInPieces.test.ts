@@ -9,7 +9,7 @@ import { copyDatabase } from '../../src/commands/export/copyDatabase.ts'
 import { pageRowsMax } from '../../src/commands/export/sections.ts'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { restartFeed } from '../../src/events/queries.ts'
 import { createKey, revokeKey } from '../../src/keys/queries.ts'
 import {
@@ -42,17 +42,17 @@ const newOrder = { customer: { name: 'Zoë', email: undefined }, note: 'garden',
 async function filledDatabase(t: TestContext) {
   const { env, database } = await openDatabaseFor(t)
   const pets = Array.from({ length: petCount }, (_, n) => ({ name: `Pet ${n}`, categoryId: BigInt(n % 5) }))
-  await database.write((trx) => createPets(trx, database.dialect, pets, 1))
+  await database.write((trx) => createPets(trx, pets, 1))
   await database.write(async (trx) => {
     for (let id = 1; id <= orderCount; id++) await placeOrder(trx, await petOf(trx, id), newOrder, 1)
   })
   return { env, database }
 }
 
-const petOf = async (trx: Db, id: number): Promise<Pet> => (await findPetForUpdate(trx, BigInt(id))) as Pet
+const petOf = async (trx: Trx, id: number): Promise<Pet> => (await findPetForUpdate(trx, BigInt(id))) as Pet
 
 /** One change of every kind, of other rows in every turn. */
-async function changeEverything({ write, dialect }: Database, turn: number): Promise<void> {
+async function changeEverything({ write }: Database, turn: number): Promise<void> {
   const id = turn + 1
   await write(async (trx) => {
     await createPet(trx, { name: `New ${turn}`, categoryId: -BigInt(id) }, 2)
@@ -80,7 +80,7 @@ async function changeEverything({ write, dialect }: Database, turn: number): Pro
     holdExpiresAt: 1 + holdMs,
     cancelReason: null,
   } as const
-  await write((trx) => applyRecords(trx, dialect, [imported], 2))
+  await write((trx) => applyRecords(trx, [imported], 2))
   await write(async (trx) => {
     const category = await createCategory(trx, `Category ${turn}`, 2)
     await updateCategory(trx, { id: 1n, name: `Turn ${turn}` }, 2)
@@ -180,8 +180,8 @@ describe('an export', { concurrency: 2 }, () => {
     const begun = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const changes = [
-      (trx: Db) => eraseCustomer(trx, 5, 2),
-      async (trx: Db) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2),
+      (trx: Trx) => eraseCustomer(trx, 5, 2),
+      async (trx: Trx) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2),
     ].map((change) =>
       database.write(async (trx) => {
         await change(trx)
@@ -266,7 +266,7 @@ describe('an export', { concurrency: 2 }, () => {
   test('fails if the feed was restarted during it', async (t) => {
     const { database } = await filledDatabase(t)
     const restart = async (snapshot: number) => {
-      if (snapshot === 2) await database.write((trx) => restartFeed(trx, database.dialect, 0))
+      if (snapshot === 2) await database.write((trx) => restartFeed(trx, 0))
     }
     await assert.rejects(exportOf(withHook(database, restart)), /feed was restarted during the export/)
   })

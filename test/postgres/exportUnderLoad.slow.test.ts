@@ -39,7 +39,7 @@ test('exports while writers run are each a state of the store at one point in ti
   await inDatabase(databaseEnv, async (database) => {
     const pets = Array.from({ length: petCount }, () => ({ name: 'turn 0', categoryId: 1n }))
     for (let from = 0; from < petCount; from += 2_000)
-      await database.write((trx) => createPets(trx, database.dialect, pets.slice(from, from + 2_000), 1))
+      await database.write((trx) => createPets(trx, pets.slice(from, from + 2_000), 1))
   })
   const call = async (n: number, method: string, path: string, body?: unknown) =>
     (await requestOk(all[n % all.length] as (typeof all)[number], method, path, body, key)).json

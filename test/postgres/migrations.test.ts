@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { LockTimeoutError } from '../../src/database/database.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { migrate, migrations } from '../../src/database/migrate.ts'
-import type { Db } from '../../src/database/tables.ts'
 import {
   type DatabaseEnv,
   databaseFor,
@@ -186,8 +186,8 @@ test('"petstore migrate" names the reason if a transaction blocks it', async (t)
 test('a change is made even if a migration has made the prepared statements of all connections stale', async (t) => {
   const { env, database } = await openDatabaseFor(t)
   const connections = 10
-  const readOrders = (trx: Db) => trx.selectFrom('orders').selectAll().where('id', '=', 1).execute()
-  const addCategory = (trx: Db, id: number) =>
+  const readOrders = (trx: Trx) => trx.selectFrom('orders').selectAll().where('id', '=', 1).execute()
+  const addCategory = (trx: Trx, id: number) =>
     trx
       .insertInto('categories')
       .values({ category_id: BigInt(id) })

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type CompiledQuery, type Kysely, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import pg from 'pg'
-import { eraseFromIdempotencyRecords, IdempotencyRecords } from '../../src/api/idempotency.ts'
+import { eraseFromIdempotencyRecords, pruneIdempotencyRecords } from '../../src/api/idempotency.ts'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Tables } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { eventIdMax, eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
 import { findKey, listKeys } from '../../src/keys/queries.ts'
 import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
@@ -28,6 +28,7 @@ import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhook
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { markWebhookDeleted } from '../../src/webhooks/queries.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
+import { withQueryListener } from '../support/statements.ts'
 
 const animals = 20_000
 const half = animals / 2
@@ -207,7 +208,7 @@ describe('a page reads few more rows than it returns, in a large database with s
   for (const [what, filter] of Object.entries(petFilters)) {
     test(`animals: ${what}`, async () => {
       for (const belowId of [undefined, half - 500, 50])
-        await assertReadsFor(pageMax, petsPageQuery(database, filter, pageMax, belowId).compile())
+        await assertReadsFor(pageMax, petsPageQuery(database.read, filter, pageMax, belowId).compile())
     })
   }
 
@@ -217,7 +218,7 @@ describe('a page reads few more rows than it returns, in a large database with s
         for (const belowId of [undefined, others / 2, 50])
           await assertReadsFor(
             pageMax,
-            ordersPageQuery(database, { status, petId }, pageMax, belowId).compile(),
+            ordersPageQuery(database.read, { status, petId }, pageMax, belowId).compile(),
           )
       })
     }
@@ -225,24 +226,12 @@ describe('a page reads few more rows than it returns, in a large database with s
 })
 
 /** Does the work, rolls it back, and returns every query that it made. */
-async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promise<CompiledQuery[]> {
+async function queriesOf(work: (trx: Trx) => Promise<unknown>): Promise<CompiledQuery[]> {
   const made: CompiledQuery[] = []
   const undone = new Error('undone')
   await database
     .write(async (trx) => {
-      const recorder = trx.withPlugin({
-        transformQuery({ node, queryId }) {
-          made.push(database.read.getExecutor().compileQuery(node, queryId))
-          return node
-        },
-        transformResult: async ({ result }) => result,
-      })
-      // Prepared queries are compiled only once.
-      const executeQuery: typeof recorder.executeQuery = (query) => {
-        if (!('compile' in query)) made.push(query)
-        return trx.executeQuery(query)
-      }
-      await work(Object.assign(recorder, { executeQuery }))
+      await work(withQueryListener(trx, (query) => made.push(query)))
       throw undone
     })
     .catch((error: unknown) => {
@@ -253,7 +242,7 @@ async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promis
 
 const dayMs = 24 * 60 * 60 * 1000
 const pieceMax = 1_000
-const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rowsMax?: number][] = [
+const works: [what: string, work: (trx: Trx) => Promise<unknown>, rowsMax?: number][] = [
   ['one animal', async (db) => findPet(db, 5n), 1],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 7n), 1],
   ['whether an animal uses a category that none does', (db) => isCategoryUsed(db, 9n), 1],
@@ -278,11 +267,8 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['lanes that are due where none is', (db) => dueLanes(db, 0)],
   ['the next delivery', (db) => claimDelivery(db, { webhookId: 7, lane: 'first' }, others * 2)],
   ['the next retry', (db) => claimDelivery(db, { webhookId: 7, lane: 'retry' }, others * 2)],
-  [
-    'a page of deliveries',
-    (db) => listDeliveries({ read: db, dialect: database.dialect }, 7, pageMax, others),
-  ],
-  ['a page of older deliveries', (db) => listDeliveries({ read: db, dialect: database.dialect }, 8, pageMax)],
+  ['a page of deliveries', (db) => listDeliveries(db, 7, pageMax, others)],
+  ['a page of older deliveries', (db) => listDeliveries(db, 8, pageMax)],
   ['one delivery', (db) => findDelivery(db, 8, 7), 1],
   ['the end of deliveries', (db) => failPendingDeliveries(db, 7, 0, ['pet.updated']), pieceMax],
   [
@@ -302,14 +288,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
     1,
   ],
   ['idempotency records to erase', (db) => eraseFromIdempotencyRecords(db, 'order 50', (json) => json), 1],
-  [
-    'expired idempotency records',
-    (db) => {
-      const writeUnlogged: Database['writeUnlogged'] = (work) => work(db)
-      return new IdempotencyRecords({ ...database, writeUnlogged }).sweep(dayMs + 1_000_500)
-    },
-    pieceMax,
-  ],
+  ['expired idempotency records', (db) => pruneIdempotencyRecords(db, dayMs + 1_000_500), pieceMax],
 ]
 
 describe('queries use an index, in a large database with skewed data', () => {

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
 import type { PetRecord } from '../../src/commands/import/records.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import {
   continueFeed,
   eventRetentionMs,
@@ -36,7 +36,7 @@ async function twoDatabasesFor(t: TestContext) {
 }
 
 /** A write that has done its work and is open until it is released. */
-async function holdOpen<T>(database: Database, work: (trx: Db) => Promise<T>) {
+async function holdOpen<T>(database: Database, work: (trx: Trx) => Promise<T>) {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const write = database.write(async (trx) => {
@@ -58,8 +58,8 @@ async function holdOpen<T>(database: Database, work: (trx: Db) => Promise<T>) {
 async function secondWaits<A, B>(
   client: pg.Client,
   [first, second]: [Database, Database],
-  work: (trx: Db) => Promise<A>,
-  otherWork: (trx: Db) => Promise<B>,
+  work: (trx: Trx) => Promise<A>,
+  otherWork: (trx: Trx) => Promise<B>,
 ): Promise<[A, B]> {
   const held = await holdOpen(first, work)
   const waiting = second.write(otherWork)
@@ -126,41 +126,34 @@ describe('orders that wait for a locked animal', () => {
 })
 
 describe('ids', () => {
-  const draw = (count: number) => (database: Database, trx: Db) =>
-    database.dialect.assignIds(trx, 'pets', count)
-  const reserve = (upTo: number) => (database: Database, trx: Db) =>
-    database.dialect.reserveIds(trx, 'pets', upTo)
+  const draw = (count: number) => (trx: Trx) => trx.dialect.assignIds(trx, 'pets', count)
+  const reserve = (upTo: number) => (trx: Trx) => trx.dialect.reserveIds(trx, 'pets', upTo)
 
   test('that are reserved are not assigned to others, before and after the commit', async (t) => {
     const { one, two, client } = await twoDatabasesFor(t)
-    const meet = <A, B>(a: (d: Database, trx: Db) => Promise<A>, b: (d: Database, trx: Db) => Promise<B>) =>
-      secondWaits(
-        client,
-        [one, two],
-        (trx) => a(one, trx),
-        (trx) => b(two, trx),
-      )
+    const meet = <A, B>(a: (trx: Trx) => Promise<A>, b: (trx: Trx) => Promise<B>) =>
+      secondWaits(client, [one, two], a, b)
     assert.deepEqual((await meet(reserve(100), draw(1)))[1], [101])
     // A lower reservation that has waited does not move the sequence back.
     await meet(reserve(200), reserve(150))
-    assert.deepEqual(await one.write((trx) => draw(1)(one, trx)), [201])
+    assert.deepEqual(await one.write(draw(1)), [201])
     // A reservation waits for those that have drawn, and takes effect after.
     const [drawn] = await meet(draw(3), reserve(300))
     assert.deepEqual(drawn, [202, 203, 204])
-    assert.deepEqual(await two.write((trx) => draw(1)(two, trx)), [301])
+    assert.deepEqual(await two.write(draw(1)), [301])
     // One that is lower than what others have drawn changes nothing, and does not wait.
-    const held = await holdOpen(one, (trx) => draw(5)(one, trx))
-    await two.write((trx) => reserve(304)(two, trx))
-    assert.deepEqual(await two.write((trx) => draw(1)(two, trx)), [307])
+    const held = await holdOpen(one, draw(5))
+    await two.write(reserve(304))
+    assert.deepEqual(await two.write(draw(1)), [307])
     assert.deepEqual(await held.release(), [302, 303, 304, 305, 306])
   })
 
   test('are not lost if the reservation is rolled back', async (t) => {
     const { one, two, client } = await twoDatabasesFor(t)
     const failing = await holdOpen(one, async (trx) => {
-      await reserve(100)(one, trx)
+      await reserve(100)(trx)
     })
-    const waiting = two.write((trx) => draw(1)(two, trx))
+    const waiting = two.write(draw(1))
     await untilWaiting(client)
     // Ends the connection of the reservation.
     await client.query(
@@ -177,7 +170,7 @@ describe('ids', () => {
     async function drawMany(database: Database) {
       for (let turn = 0; turn < 60; turn++) {
         const above = reserved
-        const ids = await database.write((trx) => draw(3)(database, trx))
+        const ids = await database.write(draw(3))
         for (const id of ids) assert.ok(id > above, `${id} was reserved, up to ${above}`)
         drawn.push(...ids)
       }
@@ -186,7 +179,7 @@ describe('ids', () => {
       for (let turn = 0; turn < 30; turn++) {
         // Around the ids that are drawn at the same time.
         const upTo = Math.max(0, ...drawn) + (turn % 7) - 2
-        await database.write((trx) => reserve(upTo)(database, trx))
+        await database.write(reserve(upTo))
         reserved = Math.max(reserved, upTo)
       }
     }
@@ -202,9 +195,9 @@ describe('ids', () => {
     status: 'available',
   })
   const importing =
-    (database: Database, ...ids: (number | undefined)[]) =>
-    (trx: Db) =>
-      applyRecords(trx, database.dialect, ids.map(record), 0)
+    (...ids: (number | undefined)[]) =>
+    (trx: Trx) =>
+      applyRecords(trx, ids.map(record), 0)
   const addPet = { name: 'Added', categoryId: 9 }
 
   test('of imported animals are not assigned to new ones', async (t) => {
@@ -212,13 +205,11 @@ describe('ids', () => {
     const add = ({ service }: Side) => service.request('POST', '/v1/pets', { key, body: addPet })
     const first: number = (await add(free)).json.id
     // The import has the next id, and the new animal gets the one after.
-    const importFirst = await meet(({ database }) => database.write(importing(database, first + 1)), add)
+    const importFirst = await meet(({ database }) => database.write(importing(first + 1)), add)
     assert.ok(importFirst.hasWaited)
     assert.equal(importFirst.results[1].json.id, first + 2)
     // The new animal has the next id, and the import replaces it.
-    const addFirst = await meet(add, ({ database }) =>
-      database.write(importing(database, first + 3, undefined)),
-    )
+    const addFirst = await meet(add, ({ database }) => database.write(importing(first + 3, undefined)))
     assert.ok(addFirst.hasWaited)
     assert.equal(addFirst.results[0].json.id, first + 3)
     const { rows } = await client.query('SELECT id::int, name FROM pets WHERE id > $1 ORDER BY id', [first])
@@ -292,7 +283,7 @@ describe('two instances that dispatch events to webhooks', () => {
     const webhook = { url: 'http://127.0.0.1:9/', events: ['pet.deleted' as const] }
     await one.write((trx) => createWebhook(trx, webhook, 0, 0))
     await recordMany(one, events)
-    const dispatch = (through: number) => (trx: Db) => dispatchEvents(trx, 0, through)
+    const dispatch = (through: number) => (trx: Trx) => dispatchEvents(trx, 0, through)
     assert.equal(await one.readableThrough(), events)
     const assertOnce = async () => {
       while (await hasUndispatchedEvents(two.read, events)) await two.write(dispatch(events))
@@ -326,7 +317,7 @@ describe('two instances that prune', () => {
     await recordMany(one, 1_500)
     await recordMany(one, 1, now)
     assert.equal(await one.readableThrough(), 1_501)
-    const prune = (trx: Db) => pruneEvents(trx, now)
+    const prune = (trx: Trx) => pruneEvents(trx, now)
     assert.deepEqual(await secondWaits(client, [one, two], prune, prune), [1_000, 500])
     assert.equal(await lastPrunedEventId(two.read), 1_500)
     const { rows } = await client.query('SELECT id::int FROM events')
@@ -339,7 +330,7 @@ describe('two instances that prune', () => {
       INSERT INTO webhooks (url, events, from_event_id, status, secret, created_at) VALUES ('', '[]', 0, 'paused', '', 0);
       INSERT INTO webhook_deliveries (webhook_id, event_type, event_at, data, status, attempts, claimed_until, created_at)
       SELECT 1, 'pet.deleted', 0, '{}', 'delivered', 1, 0, 0 FROM generate_series(1, 1500)`)
-    const prune = (trx: Db) => pruneDeliveries(trx, now)
+    const prune = (trx: Trx) => pruneDeliveries(trx, now)
     await secondWaits(client, [one, two], prune, prune)
     await pruneExpired(two, () => now)
     assert.equal((await client.query('SELECT 1 FROM webhook_deliveries')).rowCount, 0)
@@ -360,7 +351,7 @@ describe('two instances that prune', () => {
     const [, pruned] = await secondWaits(
       client,
       [one, two],
-      (trx) => continueFeed(trx, one.dialect, 5_000),
+      (trx) => continueFeed(trx, 5_000),
       (trx) => pruneEvents(trx, now),
     )
     assert.equal(pruned, 10)
@@ -391,7 +382,7 @@ test('a change of another instance is noticed, also if it was open for longer th
 test('ids that an import has reserved stay reserved, also if it changes nothing else', async (t) => {
   const { one, two } = await twoDatabasesFor(t)
   for (const table of ['pets', 'orders', 'api_keys'] as const) {
-    await one.write((trx) => one.dialect.reserveIds(trx, table, 500))
-    assert.equal(await two.dialect.lastAssignedId(two.read, table), 500)
+    await one.write((trx) => trx.dialect.reserveIds(trx, table, 500))
+    assert.equal(await two.read.dialect.lastAssignedId(two.read, table), 500)
   }
 })

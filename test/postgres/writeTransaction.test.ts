@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import {
   eraseFromIdempotencyRecords,
-  IdempotencyRecords,
+  pruneIdempotencyRecords,
   recordRetentionMs,
 } from '../../src/api/idempotency.ts'
-import { send } from '../../src/database/changes.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { recordEvent } from '../../src/events/queries.ts'
+import { petStatuses } from '../../src/pets/pet.ts'
 import { createPet } from '../../src/pets/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { clientFor, untilWaiting } from '../support/lockWaiters.ts'
@@ -39,12 +39,13 @@ describe('an idempotency record that another transaction has replaced', () => {
   }
 
   test('is not deleted as an expired record', async (t) => {
-    const records = await replacedDuring(t, (database) => new IdempotencyRecords(database).sweep(now))
+    const prune = (database: Database) => database.writeUnlogged((trx) => pruneIdempotencyRecords(trx, now))
+    const records = await replacedDuring(t, prune)
     assert.deepEqual(records, [{ body: 'new', created_at: now }])
   })
 
   test('keeps its new response if customer data is erased from it', async (t) => {
-    const erase = (trx: Db) => eraseFromIdempotencyRecords(trx, 'order 1', (json) => `${json} without data`)
+    const erase = (trx: Trx) => eraseFromIdempotencyRecords(trx, 'order 1', (json) => `${json} without data`)
     const records = await replacedDuring(t, (database) => database.write(erase))
     assert.deepEqual(records, [{ body: 'new without data', created_at: now }])
   })
@@ -74,8 +75,7 @@ describe('a write that fails stores nothing', () => {
     circular.self = circular
     await assert.rejects(
       database.write(async (trx) => {
-        await send(
-          trx,
+        await trx.send(
           trx
             .updateTable('pets')
             .set({ name: circular as never })
@@ -99,5 +99,9 @@ test('animals that a migration adds, changes and removes are counted', async (t)
       UPDATE pets SET status = 'pending' WHERE name = 'A';
       DELETE FROM pets WHERE name = 'C'`)
   })
-  assert.deepEqual(await database.dialect.counters(database.read), { available: 0, pending: 1, sold: 1 })
+  assert.deepEqual(await database.read.dialect.counters(database.read, petStatuses), {
+    available: 0,
+    pending: 1,
+    sold: 1,
+  })
 })

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts'
 const { DatabaseSync } = await import('node:sqlite')
 const { DatabaseUnavailableError } = await import('../../src/database/database.ts')
 const { openForServing } = await import('../../src/database/open.ts')
-const { sqliteKysely } = await import('../../src/database/sqlite/driver.ts')
+const { SqliteDb } = await import('../../src/database/sqlite/driver.ts')
 const { Durability } = await import('../../src/database/sqlite/durability.ts')
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { needsRecovery } = await import('../../src/database/sqlite/recovery.ts')
@@ -63,7 +63,7 @@ async function durabilityFor(t: TestContext, syncMaxMs: number) {
   t.after(() => disk.set('ok'))
   const faults: StorageFault[] = []
   const durability = new Durability({
-    ...{ databaseFile: file, writer, read: sqliteKysely(writer), syncMaxMs },
+    ...{ databaseFile: file, writer, read: new SqliteDb(writer), syncMaxMs },
     externalVersion: () => 1,
     onFault: (fault) => faults.push(fault),
   })

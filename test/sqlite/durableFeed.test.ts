@@ -92,7 +92,7 @@ test('an event of another process is shown when the service has synced it', asyn
   const other = await client.service.openDatabase()
   const addElsewhere = (name: string) =>
     other.write((trx) =>
-      createPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], client.service.now()),
+      createPets(trx, [{ name, categoryId: 1n, status: 'available' }], client.service.now()),
     )
   await addElsewhere('first')
   assert.deepEqual((await client.feed()).names, ['first'], 'immediately while the disk responds')

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { constants, DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { ReadContext } from '../../src/api/operation.ts'
-import { sqliteDialect } from '../../src/database/dialect.ts'
-import { sqliteKysely } from '../../src/database/sqlite/driver.ts'
+import type { Db } from '../../src/database/db.ts'
+import { SqliteDb } from '../../src/database/sqlite/driver.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { inventoryRoutes } from '../../src/inventory/routes.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
@@ -21,12 +21,9 @@ test('reading the inventory reads only its table, which has one row per status',
       if (action === constants.SQLITE_READ) tables.add(table)
       return constants.SQLITE_OK
     })
-    const [operation] = inventoryRoutes(sqliteDialect)
-    const context = { db: sqliteKysely(connection) } as ReadContext
-    const response = await operation?.read?.(
-      { params: {}, query: {}, body: {}, bytes: new Uint8Array() },
-      context,
-    )
+    const [operation] = inventoryRoutes
+    const context = { db: new SqliteDb(connection) as Db } as ReadContext
+    const response = await operation?.read?.({ params: {}, query: {}, body: {}, bytes: new Uint8Array() }, context)
     assert.deepEqual(JSON.parse(response?.json ?? ''), { available: 7, pending: 2, sold: 1 })
     assert.deepEqual([...tables], ['inventory'])
     connection.setAuthorizer(null)

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { after, before, test } from 'node:test'
-import type { CompiledQuery, Kysely } from 'kysely'
+import type { CompiledQuery } from 'kysely'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
 import type { Database } from '../../src/database/database.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import type { Tables } from '../../src/database/tables.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
@@ -16,6 +16,7 @@ import {
   ordersPageQuery,
 } from '../../src/orders/queries.ts'
 import { openTestDatabase, temporaryFolder } from '../support/engine.ts'
+import { withQueryListener } from '../support/statements.ts'
 
 const orders = 50_000
 
@@ -60,7 +61,7 @@ for (const status of [undefined, ...orderStatuses]) {
       const filter = [status ?? 'any status', petId === undefined ? 'any animal' : 'one animal'].join(', ')
       const where = belowId === undefined ? 'first page' : 'page in the middle'
       test(`the ${where} of orders of ${filter} is found by an index alone, with no sorting`, () => {
-        assertByIndex(planOf(ordersPageQuery(database, { status, petId }, 101, belowId).compile()))
+        assertByIndex(planOf(ordersPageQuery(database.read, { status, petId }, 101, belowId).compile()))
       })
     }
   }
@@ -68,7 +69,7 @@ for (const status of [undefined, ...orderStatuses]) {
 
 test('each combination of filters has an index that knows its order', () => {
   const used = (filter: Parameters<typeof ordersPageQuery>[1]) =>
-    planOf(ordersPageQuery(database, filter, 101, orders / 2).compile())[0] ?? ''
+    planOf(ordersPageQuery(database.read, filter, 101, orders / 2).compile())[0] ?? ''
   assert.match(used({}), /INTEGER PRIMARY KEY \(rowid<\?\)/)
   assert.match(used({ status: 'delivered' }), /orders_by_status \(status=\? AND id<\?\)/)
   assert.match(used({ petId: 7n }), /orders_by_pet \(pet_id=\? AND id<\?\)/)
@@ -79,25 +80,13 @@ test('each combination of filters has an index that knows its order', () => {
 })
 
 /** Runs the work and returns every query that it made. */
-async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promise<CompiledQuery[]> {
+async function queriesOf(work: (trx: Trx) => Promise<unknown>): Promise<CompiledQuery[]> {
   const made: CompiledQuery[] = []
-  const recorder = database.read.withPlugin({
-    transformQuery({ node, queryId }) {
-      made.push(database.read.getExecutor().compileQuery(node, queryId))
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  })
-  // Prepared queries are compiled only once in a process.
-  const executeQuery: typeof recorder.executeQuery = (query) => {
-    if (!('compile' in query)) made.push(query)
-    return database.read.executeQuery(query)
-  }
-  await work(Object.assign(recorder, { executeQuery }))
+  await database.write((trx) => work(withQueryListener(trx, (query) => made.push(query))))
   return made
 }
 
-const others: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>][] = [
+const others: [what: string, work: (trx: Trx) => Promise<unknown>][] = [
   ['one order', (db) => findOrder(db, 5)],
   ['the open order of an animal', (db) => findOpenOrderForUpdate(db, 7n)],
   ['whether a hold has expired', (db) => hasDueHolds(db, 0)],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import { sqliteConnectionOf, sqliteKysely } from '../../src/database/sqlite/driver.ts'
+import { SqliteDb } from '../../src/database/sqlite/driver.ts'
 
 /** A connection, and how often each text was prepared. */
 function connectionFor(t: TestContext) {
@@ -13,9 +13,8 @@ function connectionFor(t: TestContext) {
     prepared.set(text, (prepared.get(text) ?? 0) + 1)
     return prepare.call(connection, text)
   })
-  const db = sqliteConnectionOf(sqliteKysely(connection))
-  assert.ok(db)
-  const run = (text: string) => db.querySync<{ n: number }>(text, [])[0]?.n
+  const { sqlite } = new SqliteDb(connection)
+  const run = (text: string) => sqlite.execute<{ n: number }>(text, []).rows[0]?.n
   return { run, prepared }
 }
 

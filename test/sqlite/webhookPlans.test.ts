@@ -8,6 +8,7 @@ import { deleteWebhookAndDeliveries, failPendingDeliveries } from '../../src/web
 import { createWebhook, markWebhookDeleted } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { startOfTests } from '../support/service.ts'
+import { withQueryListener } from '../support/statements.ts'
 
 test('the next delivery of a lane is found by an index alone', async (t) => {
   const { env, database } = await openDatabaseFor(t, startOfTests)
@@ -35,13 +36,7 @@ test('the deliveries of one batch are found by the index on the webhook and the 
   const texts = new Set<string>()
   await database.write(async (trx) => {
     const { id } = await createWebhook(trx, { url: '', events: ['pet.created'] }, 0, 0)
-    const recorder = trx.withPlugin({
-      transformQuery({ node, queryId }) {
-        texts.add(trx.getExecutor().compileQuery(node, queryId).sql)
-        return node
-      },
-      transformResult: async ({ result }) => result,
-    })
+    const recorder = withQueryListener(trx, (query) => texts.add(query.sql))
     await failPendingDeliveries(recorder, id, 0, ['pet.created'])
     await markWebhookDeleted(recorder, id)
     await deleteWebhookAndDeliveries(recorder, id, 0)

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
-import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import type { Tables } from '../../src/database/tables.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore } from '../support/process.ts'
@@ -20,7 +19,7 @@ async function embeddedDatabaseFor(t: TestContext): Promise<Database & { dataDir
   return { ...database, dataDir: env.PETSTORE_DATA_DIR }
 }
 
-const addCategory = (id: number) => async (trx: Kysely<Tables>) => {
+const addCategory = (id: number) => async (trx: Trx) => {
   await trx
     .insertInto('categories')
     .values({ category_id: BigInt(id), name: null })
@@ -131,7 +130,7 @@ test('jobs that are queued together share one commit, also if one of them fails'
 })
 
 describe('a job in the same commit as one that fails', () => {
-  async function runsBeside(t: TestContext, fail: (trx: Kysely<Tables>) => Promise<void>) {
+  async function runsBeside(t: TestContext, fail: (trx: Trx) => Promise<void>) {
     const opened = await embeddedDatabaseFor(t)
     const runs: [number, number] = [0, 0]
     const neighbour = (n: 0 | 1) =>

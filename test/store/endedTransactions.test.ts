@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ensureCategory, updateCategory } from '../../src/categories/queries.ts'
 import { TransactionEndedError } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 
 /** The ways in which a handler executes a statement. */
-const statements: Record<string, (trx: Db, id: bigint) => Promise<unknown>> = {
+const statements: Record<string, (trx: Trx, id: bigint) => Promise<unknown>> = {
   'a query': (trx, id) => trx.insertInto('categories').values({ category_id: id, name: null }).execute(),
   'a prepared query': (trx, id) => ensureCategory(trx, id, 0),
   'a statement without a result': (trx, id) => updateCategory(trx, { id: 2n, name: `late ${id}` }, 0),

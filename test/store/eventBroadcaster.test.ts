@@ -8,6 +8,7 @@ import { defaultStreamBounds, type StreamBounds } from '../../src/events/stream.
 import type { StreamAccess } from '../../src/events/streamAccess.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { withQueryListener } from '../support/statements.ts'
 
 /** Longer than the time in which events are coalesced. */
 const quietMs = 300
@@ -35,13 +36,9 @@ async function broadcasterFor(t: TestContext, bounds: Partial<StreamBounds> = {}
   let queries = 0
   const fault: { current: Error | undefined } = { current: undefined }
   const clockFault: { current: Error | undefined } = { current: undefined }
-  const read = database.read.withPlugin({
-    transformQuery({ node }) {
-      queries++
-      if (fault.current) throw fault.current
-      return node
-    },
-    transformResult: async ({ result }) => result,
+  const read = withQueryListener(database.read, () => {
+    queries++
+    if (fault.current) throw fault.current
   })
   const newestId = async () => {
     await database.readableThrough()

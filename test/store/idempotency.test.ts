@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { IdempotencyRecords } from '../../src/api/idempotency.ts'
+import { pruneExpired } from '../../src/schedule.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { databaseText, holdWriteLockOf, openDatabaseFor } from '../support/engine.ts'
 import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
@@ -272,7 +272,7 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
     for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
     await add(responses('young', now - dayMs + 1))
   })
-  await new IdempotencyRecords(database).sweep(now)
+  await pruneExpired(database, () => now)
   const left = await database.read
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])

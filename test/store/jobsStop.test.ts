@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { IdempotencyRecords } from '../../src/api/idempotency.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Db } from '../../src/database/db.ts'
 import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
 import { expireHolds, pruneExpired } from '../../src/schedule.ts'
-import { UsageCounter } from '../../src/usage/usageCounter.ts'
 import { applyCutoffs } from '../../src/webhooks/cutoffs.ts'
 import { engine, openDatabaseFor } from '../support/engine.ts'
 
@@ -51,27 +49,17 @@ type Job = {
 }
 
 const jobs: Record<string, Job> = {
-  'expired events, deliveries and audit entries': {
+  'expired rows': {
     run: (database, signal) => pruneExpired(database, clock, signal),
     left: [
       'events WHERE created_at = 0',
       'webhook_deliveries WHERE created_at = 0',
       'audit_entries WHERE at = 0',
+      'usage_counts',
+      'idempotency_records',
     ],
     // A transaction that finds nothing ends the work on each table, so these are in the first batch of the tables.
-    stopsAfter: [1, 4, 5],
-  },
-  'idempotency records': {
-    run: (database, signal) => new IdempotencyRecords(database).sweep(late, signal),
-    left: ['idempotency_records'],
-  },
-  usage: {
-    run: (database, signal) =>
-      new UsageCounter({
-        ...{ database, clock, flushIntervalMs: 1, readFlushIntervalMs: 1 },
-        isSameDatabase: async () => true,
-      }).sweep(signal),
-    left: ['usage_counts'],
+    stopsAfter: [1, 4, 5, 6, 7],
   },
   holds: {
     run: (database, signal) => expireHolds(database, clock, signal),

@@ -146,7 +146,7 @@ describe('a database of an unreleased version', () => {
       const database = await openUnmigrated(env)
       t.after(() => database.close())
       assert.equal((await versionsOf(database)).length, names.length)
-      assert.equal(await database.dialect.hasTable(database.read, 'pets'), false)
+      assert.equal(await database.read.dialect.hasTable(database.read, 'pets'), false)
     })
   }
 

@@ -6,7 +6,7 @@ import { ensureCategories } from '../../src/categories/queries.ts'
 import { pets as petsSection } from '../../src/commands/export/sections.ts'
 import { applyPets } from '../../src/commands/import/applyPets.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { addUsage } from '../../src/usage/queries.ts'
 import { insertDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
@@ -51,7 +51,7 @@ describe('the texts of statements do not depend on the number of', () => {
       data: '{"id":"é\'"}',
     }))
 
-  const works: [what: string, textsMax: number, work: (trx: Db, size: number) => Promise<unknown>][] = [
+  const works: [what: string, textsMax: number, work: (trx: Trx, size: number) => Promise<unknown>][] = [
     ['deliveries that are dispatched', 2, (trx, size) => insertDeliveries(trx, deliveries(size), 0)],
     [
       'deliveries that are pruned',
@@ -94,8 +94,8 @@ describe('the texts of statements do not depend on the number of', () => {
             status: 'available' as const,
             externalId: `x ${n}`,
           }))
-        await applyPets(trx, database.dialect, records(`new ${size}`), 0)
-        await applyPets(trx, database.dialect, records(`changed ${size}`), 0)
+        await applyPets(trx, records(`new ${size}`), 0)
+        await applyPets(trx, records(`changed ${size}`), 0)
       },
     ],
     ['animals of an export', 2, (trx, size) => petsSection.read(trx, { ids: upTo(size, (n) => n * 1_000) })],

@@ -25,7 +25,7 @@ async function asItIs<T>(env: DatabaseEnv, work: (database: Database) => Promise
 
 /** The rows that the tests compare, as the release has left them. */
 const rowsOf = (env: DatabaseEnv) =>
-  asItIs(env, async ({ read, dialect }) => ({
+  asItIs(env, async ({ read }) => ({
     pets: await read.selectFrom('pets').select(['id', 'status']).orderBy('id', 'desc').execute(),
     orders: await read
       .selectFrom('orders')
@@ -34,7 +34,7 @@ const rowsOf = (env: DatabaseEnv) =>
       .execute(),
     keys: await read.selectFrom('api_keys').select('id').orderBy('id', 'desc').execute(),
     events: await read.selectFrom('events').select('type').execute(),
-    nextPetId: (await dialect.lastAssignedId(read, 'pets')) + 1,
+    nextPetId: (await read.dialect.lastAssignedId(read, 'pets')) + 1,
   }))
 
 const versionOf = (env: DatabaseEnv): Promise<number> =>

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
-import { writeCursor } from '../../src/database/cursors.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Db } from '../../src/database/db.ts'
 import { claimDelivery } from '../../src/webhooks/attempts.ts'
 import {
   applyCutoffs,
@@ -25,11 +24,11 @@ const backlog = 2_500
 const limitTransactions = (
   database: Database,
   max: number,
-  also: (trx: Db) => Promise<void> = async () => {},
+  also: (db: Db) => Promise<void> = async () => {},
 ): Promise<void> =>
-  database.migrate(async (trx, runScript) => {
+  database.migrate(async (db, runScript) => {
     await runScript(engine === 'sqlite' ? sqliteLimit(max) : postgresLimit(max))
-    await also(trx)
+    await also(db)
   })
 
 const removeLimit = (database: Database): Promise<void> =>
@@ -310,9 +309,10 @@ describe('deliveries before a cutoff', () => {
     await addBacklog(database, id, ['pet.created'], service.now())
     const [oldest] = (await send('GET', `${path}/deliveries`)).json
     const retry = () => send('POST', `${path}/deliveries/${oldest.id}/retry`)
-    await limitTransactions(database, 0, (trx) =>
-      writeCursor(trx, `webhooks.cutoff.${id}.pet.created`, oldest.id),
-    )
+    await limitTransactions(database, 0, async (db) => {
+      const cutoff = { name: `webhooks.cutoff.${id}.pet.created`, value: oldest.id }
+      await db.insertInto('cursors').values(cutoff).execute()
+    })
     const rejected = await retry()
     assert.deepEqual([rejected.status, rejected.json.code], [503, 'unavailable'])
     assert.match(String(rejected.headers['retry-after']), /^\d+$/)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
-import type { Tables } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
+import { recordEvents } from '../../src/events/queries.ts'
 import {
   databaseFor,
   holdWriteLockOf,
@@ -17,7 +17,7 @@ async function openedFor(t: TestContext) {
   return { ...database, env }
 }
 
-const addCategory = (id: number) => async (trx: Kysely<Tables>) => {
+const addCategory = (id: number) => async (trx: Trx) => {
   await trx
     .insertInto('categories')
     .values({ category_id: BigInt(id), name: null })
@@ -31,7 +31,7 @@ const categories = async (database: Database) =>
   )
 
 describe('a write that fails changes nothing and does not affect other writes', () => {
-  const failures: [name: string, fail: (trx: Kysely<Tables>) => Promise<unknown>, message: RegExp][] = [
+  const failures: [name: string, fail: (trx: Trx) => Promise<unknown>, message: RegExp][] = [
     [
       'by an error of the handler',
       async (trx) => {
@@ -126,6 +126,13 @@ test('a thousand writes at once are all done', async (t) => {
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
   assert.deepEqual(await Promise.all(ids.map((id) => opened.write(addCategory(id)))), ids)
   assert.deepEqual(await categories(opened), ids)
+})
+
+test('a function that writes does not take what only reads', async (t) => {
+  const { read } = await openedFor(t)
+  // @ts-expect-error The compiler rejects it before it runs.
+  await assert.rejects(async () => recordEvents(read, 0, [{ type: 'pet.deleted', data: { id: 1 } }]))
+  assert.deepEqual(await read.selectFrom('events').select('id').execute(), [])
 })
 
 test('closing waits for queued writes', async (t) => {

@@ -216,7 +216,7 @@ class Pair {
           .execute(),
         pets: await db.selectFrom('pets').select(['id', 'status']).orderBy('id').execute(),
         orders: await db.selectFrom('orders').select(['id', 'status']).orderBy('id').execute(),
-        counts: await this.#store.dialect.counters(db),
+        counts: await db.dialect.counters(db, petStatuses),
       }))
       if (!found.hasEventWithoutId) return found
     }

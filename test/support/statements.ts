@@ -1,6 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
+import type { CompiledQuery } from 'kysely'
 import pg from 'pg'
+import type { Db } from '../../src/database/db.ts'
 
 /** The texts of the statements that this process prepares in SQLite and sends to PostgreSQL, until the test ends. */
 export function recordStatements(t: TestContext): Set<string> {
@@ -17,4 +19,27 @@ export function recordStatements(t: TestContext): Set<string> {
     return query.apply(this, args as never)
   })
   return texts
+}
+
+/** The same query builder. It calls back with every query before it runs, prepared ones included. */
+export function withQueryListener<D extends Db>(db: D, listener: (query: CompiledQuery) => void): D {
+  const listening = db.withPlugin({
+    transformQuery({ node, queryId }) {
+      listener(db.getExecutor().compileQuery(node, queryId))
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const runCompiled: Db['runCompiled'] = (query, parameters) => {
+    listener({ ...query, parameters })
+    return db.runCompiled(query, parameters)
+  }
+  return new Proxy(db, {
+    get(target, name) {
+      if (name === 'runCompiled') return runCompiled
+      const owner = name in listening ? listening : target
+      const value = Reflect.get(owner, name, owner)
+      return typeof value === 'function' ? value.bind(owner) : value
+    },
+  })
 }

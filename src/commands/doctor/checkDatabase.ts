@@ -3,13 +3,13 @@ import { sql } from 'kysely'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
+import type { Db } from '../../database/db.ts'
 import { readMetadata } from '../../database/metadata.ts'
 import { migrations } from '../../database/migrate.ts'
 import { openUnchecked, urlWithoutCredentials } from '../../database/open.ts'
-import { sqliteKysely } from '../../database/sqlite/driver.ts'
+import { SqliteDb } from '../../database/sqlite/driver.ts'
 import { exists } from '../../database/sqlite/files.ts'
 import { databaseFile } from '../../database/sqlite/open.ts'
-import type { Db } from '../../database/tables.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
 const clockDifferenceMaxMs = 2_000
@@ -40,7 +40,7 @@ async function checkSqlite({ dataDir, environment }: Config): Promise<Finding[]>
           'Stop the service and restore a backup: petstore restore.',
         ),
       ]
-    const db = sqliteKysely(connection)
+    const db = new SqliteDb(connection)
     const newest = await db.selectFrom('events').select('created_at').orderBy('id', 'desc').limit(1).execute()
     return [
       await checkSchema(db, `SQLite database ${file}`, environment),

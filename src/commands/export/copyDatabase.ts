@@ -1,6 +1,6 @@
 import { parseJson } from '../../api/json.ts'
 import type { Database } from '../../database/database.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db } from '../../database/db.ts'
 import { eventIdMax, eventsAfter, eventsWithoutId, lastPrunedEventId } from '../../events/queries.ts'
 import type { ExportCopy } from './copy.ts'
 import {
@@ -32,8 +32,10 @@ export async function copyDatabase(
   copy: ExportCopy,
   withKeys: boolean,
 ): Promise<Counters> {
-  const { dialect, snapshot } = database
-  const silentOrderChanges = await snapshot(async (db) => dialect.watchSilentOrderChanges?.(db))
+  const { snapshot } = database
+  const silentOrderChanges = await snapshot(async (db) =>
+    db.dialect.watchSilentChanges?.(db, 'orders', 'silently_changed_by'),
+  )
   const start = await database.allReadableThrough()
   for (const section of [categories, orders, pets]) await copySection(snapshot, copy, section)
   const position = await catchUp(database, copy, start)
@@ -46,7 +48,7 @@ export async function copyDatabase(
     await copyRows(inSnapshot, copy, orders, (await silentOrderChanges?.(db)) ?? [])
     // Not all changes of keys have an event.
     if (withKeys) await copySection(inSnapshot, copy, keys)
-    return readCounters(db, dialect)
+    return readCounters(db)
   })
 }
 

@@ -1,8 +1,8 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { toJson } from '../../api/json.ts'
 import { lastAssignedCategoryId } from '../../categories/queries.ts'
-import { dialectOf, type SqlDialect } from '../../database/dialect.ts'
-import type { Db, Tables } from '../../database/tables.ts'
+import type { Db } from '../../database/db.ts'
+import type { Tables } from '../../database/tables.ts'
 import { isOpenOrderStatus, type OrderStatus } from '../../orders/order.ts'
 
 export type RecordType = 'category' | 'order' | 'pet' | 'key'
@@ -32,7 +32,7 @@ function select<T extends keyof Tables, O>(
   selection: Selection,
 ): Promise<O[]> {
   const id = sql.ref<number | bigint>(idColumn)
-  if ('ids' in selection) return query.where(dialectOf(db).isIn(idColumn, selection.ids)).execute()
+  if ('ids' in selection) return query.where(db.dialect.isIn(idColumn, selection.ids)).execute()
   const page = query.orderBy(id).limit(pageRowsMax)
   return (selection.after === undefined ? page : page.where(id, '>', selection.after)).execute()
 }
@@ -119,7 +119,7 @@ async function secretsOf(db: Db, keyIds: readonly number[]): Promise<Map<number,
   const rows = await db
     .selectFrom('api_key_secrets')
     .select(['key_id', 'hash', 'created_at as createdAt', 'expires_at as expiresAt'])
-    .where(dialectOf(db).isIn('key_id', keyIds))
+    .where(db.dialect.isIn('key_id', keyIds))
     .orderBy('created_at')
     .orderBy('hash')
     .execute()
@@ -168,10 +168,10 @@ export async function* readPages(
 
 export type Counters = Awaited<ReturnType<typeof readCounters>>
 
-export const readCounters = async (db: Db, dialect: SqlDialect) => ({
-  lastPetId: await dialect.lastAssignedId(db, 'pets'),
-  lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
+export const readCounters = async (db: Db) => ({
+  lastPetId: await db.dialect.lastAssignedId(db, 'pets'),
+  lastKeyId: await db.dialect.lastAssignedId(db, 'api_keys'),
   lastCategoryId: await lastAssignedCategoryId(db),
-  lastOrderId: await dialect.lastAssignedId(db, 'orders'),
-  lastEventId: await dialect.lastAssignedId(db, 'events'),
+  lastOrderId: await db.dialect.lastAssignedId(db, 'orders'),
+  lastEventId: await db.dialect.lastAssignedId(db, 'events'),
 })

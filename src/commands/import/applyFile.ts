@@ -39,8 +39,7 @@ export async function applyFile(
   // The events so far get their ids before the feed continues after those of the file.
   await database.allReadableThrough()
   // The database must not assign an id that a record of the file has.
-  for (const [table, id] of highestIds)
-    await database.write((trx) => database.dialect.reserveIds(trx, table, id))
+  for (const [table, id] of highestIds) await database.write((trx) => trx.dialect.reserveIds(trx, table, id))
   const resumedAfter = await committedLine(database.read, digest)
   const writer = new BatchWriter(database, digest, resumedAfter)
   using progress = new Progress('Importing')
@@ -127,7 +126,7 @@ class BatchWriter {
       const { applied, changes, keys } = await database.write(async (trx) => {
         const now = systemClock()
         if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
-        const result = await applyRecords(trx, database.dialect, records, now)
+        const result = await applyRecords(trx, records, now)
         const line = this.#lines[result.applied - 1] as number
         await recordLine(trx, this.#digest, { previous: this.committedLine, line }, now)
         return result

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
 import { byImport } from '../../audit/audit.ts'
-import { dialectOf } from '../../database/dialect.ts'
-import type { Db, Tables } from '../../database/tables.ts'
+import type { Db, Trx } from '../../database/db.ts'
+import type { Tables } from '../../database/tables.ts'
 import {
   findKey,
   findKeyForUpdate,
@@ -27,7 +27,7 @@ export type KeyOutcome = {
  * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what
  * the API could not give it: it stays revoked, and expired secrets stay expired.
  */
-export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
+export async function applyKey(trx: Trx, record: KeyRecord, now: number): Promise<KeyOutcome> {
   const existing = await findExisting(trx, record)
   if (!existing) return addKey(trx, record, now)
   if (isOperatorKey(existing, now)) return { change: 'unchanged', isProtected: true }
@@ -63,18 +63,16 @@ const isSameRow = (existing: KeyRow, next: Partial<KeyRow>): boolean =>
  * The key with one of the secrets of the record, or with its id and creation time. The id alone is not enough, because
  * every database assigns ids from 1.
  */
-async function findExisting(trx: Db, record: KeyRecord): Promise<KeyRow | undefined> {
+async function findExisting(db: Db, record: KeyRecord): Promise<KeyRow | undefined> {
   const { id, createdAt, secrets } = record
   const hashes = secrets.map(({ hash }) => hash)
-  const candidates = await trx
+  const candidates = await db
     .selectFrom('api_keys')
     .selectAll()
     .where(({ eb, or, and, selectFrom }) => {
       const isSameKey = and([eb('id', '=', id), eb('created_at', '=', createdAt)])
       if (hashes.length === 0) return isSameKey
-      const holders = selectFrom('api_key_secrets')
-        .select('key_id')
-        .where(dialectOf(trx).isIn('hash', hashes))
+      const holders = selectFrom('api_key_secrets').select('key_id').where(db.dialect.isIn('hash', hashes))
       return or([isSameKey, eb('id', 'in', holders)])
     })
     .orderBy('id')
@@ -89,7 +87,7 @@ const isOperatorKey = (key: KeyRow, now: number): boolean =>
     key.revoked_at === null &&
     (key.expires_at ?? never) > now)
 
-async function addKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
+async function addKey(trx: Trx, record: KeyRecord, now: number): Promise<KeyOutcome> {
   const keys = trx.selectFrom('api_keys').select('id')
   const isIdTaken = (await keys.where('id', '=', record.id).executeTakeFirst()) !== undefined
   // At most one key comes from the setting. An imported one next to it becomes an ordinary key.
@@ -134,7 +132,7 @@ async function hasSecretChange(db: Db, keyId: number, { secrets }: KeyRecord): P
 }
 
 /** Returns whether anything changed. */
-async function mergeSecrets(trx: Db, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
+async function mergeSecrets(trx: Trx, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
   let isChanged = false
   for (const secret of secrets) {
     const { hash, createdAt: created_at, expiresAt: expires_at } = secret
@@ -153,7 +151,7 @@ async function mergeSecrets(trx: Db, keyId: number, { secrets }: KeyRecord): Pro
 }
 
 /** Keeps as many secrets as a rotation does: valid ones first, then the newest. */
-async function deleteExcessSecrets(trx: Db, keyId: number): Promise<void> {
+async function deleteExcessSecrets(trx: Trx, keyId: number): Promise<void> {
   const secrets = await trx.selectFrom('api_key_secrets').selectAll().where('key_id', '=', keyId).execute()
   const byExpiry = secrets.toSorted(
     (a, b) => (b.expires_at ?? never) - (a.expires_at ?? never) || b.created_at - a.created_at,

@@ -1,4 +1,4 @@
-import type { Db } from '../../database/tables.ts'
+import type { Db, Trx } from '../../database/db.ts'
 import { recordEvent } from '../../events/queries.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
 import { lockOrder, lockPetAndOrder, syncPetStatus } from '../../orders/queries.ts'
@@ -28,7 +28,7 @@ export async function findOrderChange(db: Db, record: OrderRecord): Promise<Reco
     : 'changed'
 }
 
-export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<RecordChange> {
+export async function applyOrder(trx: Trx, record: OrderRecord, now: number): Promise<RecordChange> {
   const { id, petId, status, cancelReason } = record
   // First: it may expire the hold of the existing order.
   const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)

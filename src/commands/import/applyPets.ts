@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { ensureCategories } from '../../categories/queries.ts'
-import { dialectOf, type SqlDialect } from '../../database/dialect.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db, Trx } from '../../database/db.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
 import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
@@ -15,21 +14,16 @@ export const petsPerStatement = 500
  * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
  * several records are about the same pet.
  */
-export async function applyPets(
-  trx: Db,
-  dialect: SqlDialect,
-  pets: readonly PetRecord[],
-  now: number,
-): Promise<ChangeCounts> {
+export async function applyPets(trx: Trx, pets: readonly PetRecord[], now: number): Promise<ChangeCounts> {
   const { storedIds, petIds } = await findStoredIds(trx, pets)
   const repeated = storedIndex(await findStoredPets(trx, storedIds)).firstRepeated(pets)
   if (repeated !== undefined) {
-    const counts = await applyPets(trx, dialect, pets.slice(0, repeated), now)
-    addChangeCounts(counts, await applyPets(trx, dialect, pets.slice(repeated), now))
+    const counts = await applyPets(trx, pets.slice(0, repeated), now)
+    addChangeCounts(counts, await applyPets(trx, pets.slice(repeated), now))
     return counts
   }
   if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0) {
-    await createPets(trx, dialect, pets, now)
+    await createPets(trx, pets, now)
     return { ...noChangeCounts(), added: pets.length }
   }
   // Before the pets, in the order of all locks.
@@ -59,14 +53,14 @@ export async function applyPets(
     }
   }
   await updatePets(trx, changed, now)
-  if (added.length > 0) await createPets(trx, dialect, added, now)
+  if (added.length > 0) await createPets(trx, added, now)
   const unchanged = pets.length - added.length - changed.length
   return { added: added.length, changed: changed.length, unchanged }
 }
 
 /** Returns the open orders by pet. Orders change only while their pet is locked. */
 async function lockPetsAndExpireHolds(
-  trx: Db,
+  trx: Trx,
   storedIds: readonly number[],
   petIds: readonly number[],
   now: number,
@@ -137,7 +131,7 @@ async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'exte
   const byExternalId =
     externalIds.length > 0
       ? await selectIds
-          .where(dialectOf(db).isIn('external_id', externalIds))
+          .where(db.dialect.isIn('external_id', externalIds))
           // As in the partial index.
           .where('external_id', 'is not', null)
           .execute()
@@ -153,7 +147,7 @@ export const findPetsOf = async (
   pets: readonly Pick<PetRecord, 'id' | 'externalId'>[],
 ): Promise<StoredPet[]> => (db ? findStoredPets(db, (await findStoredIds(db, pets)).storedIds) : [])
 
-async function findOpenOrders(trx: Db, petIds: readonly number[]): Promise<Map<number, OpenOrder>> {
+async function findOpenOrders(trx: Trx, petIds: readonly number[]): Promise<Map<number, OpenOrder>> {
   if (petIds.length === 0) return new Map()
   const rows = await trx
     .selectFrom('orders')
@@ -176,5 +170,5 @@ function isAmong(db: Db, name: 'id' | 'pet_id', ids: readonly number[]): RawBuil
   const [min, max] = [Math.min(...ids), Math.max(...ids)]
   return max - min < idsPerRowMax * ids.length
     ? sql`${sql.ref(name)} BETWEEN ${min} AND ${max}`
-    : dialectOf(db).isIn(name, ids)
+    : db.dialect.isIn(name, ids)
 }

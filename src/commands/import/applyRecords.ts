@@ -1,6 +1,5 @@
 import { findCategory, reserveCategoryIds, updateCategory } from '../../categories/queries.ts'
-import type { SqlDialect } from '../../database/dialect.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db, Trx } from '../../database/db.ts'
 import { continueFeed, recordEvent } from '../../events/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import { applyOrder } from './applyOrder.ts'
@@ -19,8 +18,7 @@ export const transactionMaxMs = 100
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
 export async function applyRecords(
-  trx: Db,
-  dialect: SqlDialect,
+  trx: Trx,
   records: readonly ExportRecord[],
   now: number,
 ): Promise<{ applied: number; changes: ImportChanges; keys: KeyOutcome[] }> {
@@ -31,14 +29,14 @@ export async function applyRecords(
   while (applied < records.length && (applied === 0 || performance.now() < deadline)) {
     const pets = leadingPets(records, applied)
     const record = records[applied] as OtherRecord
-    if (pets.length > 0) addChangeCounts(changes.pets, await applyPets(trx, dialect, pets, now))
+    if (pets.length > 0) addChangeCounts(changes.pets, await applyPets(trx, pets, now))
     else if (record.type === 'key') {
       const outcome = await applyKey(trx, record, now)
       changes.keys[outcome.change]++
       keys.push(outcome)
     } else if (record.type === 'order') changes.orders[await applyOrder(trx, record, now)]++
     else if (record.type === 'category') changes.categories[await applyCategory(trx, record, now)]++
-    else await applyHeader(trx, dialect, record)
+    else await applyHeader(trx, record)
     applied += Math.max(1, pets.length)
   }
   return { applied, changes, keys }
@@ -53,12 +51,12 @@ function leadingPets(records: readonly ExportRecord[], from: number): PetRecord[
 
 type OtherRecord = Exclude<ExportRecord, PetRecord>
 
-async function applyHeader(trx: Db, dialect: SqlDialect, header: HeaderRecord): Promise<void> {
-  await dialect.reserveIds(trx, 'pets', header.lastPetId ?? 0)
-  await dialect.reserveIds(trx, 'api_keys', header.lastKeyId ?? 0)
+async function applyHeader(trx: Trx, header: HeaderRecord): Promise<void> {
+  await trx.dialect.reserveIds(trx, 'pets', header.lastPetId ?? 0)
+  await trx.dialect.reserveIds(trx, 'api_keys', header.lastKeyId ?? 0)
   await reserveCategoryIds(trx, header.lastCategoryId ?? 0)
-  await dialect.reserveIds(trx, 'orders', header.lastOrderId ?? 0)
-  await continueFeed(trx, dialect, header.lastEventId ?? 0)
+  await trx.dialect.reserveIds(trx, 'orders', header.lastOrderId ?? 0)
+  await continueFeed(trx, header.lastEventId ?? 0)
 }
 
 /** What an import of this category would do. */
@@ -68,7 +66,7 @@ export async function findCategoryChange(db: Db, { id, name }: CategoryRecord): 
   return (existing.name ?? null) === name ? 'unchanged' : 'changed'
 }
 
-async function applyCategory(trx: Db, record: CategoryRecord, now: number): Promise<RecordChange> {
+async function applyCategory(trx: Trx, record: CategoryRecord, now: number): Promise<RecordChange> {
   const { id, name } = record
   const change = await findCategoryChange(trx, record)
   if (change === 'added') {

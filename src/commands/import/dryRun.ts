@@ -1,5 +1,5 @@
 import { systemClock } from '../../clock.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db } from '../../database/db.ts'
 import { openTemporaryDatabase } from '../temporaryDatabase.ts'
 import { findKeyChange } from './applyKey.ts'
 import { findOrderChange } from './applyOrder.ts'

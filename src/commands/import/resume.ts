@@ -1,4 +1,4 @@
-import type { Db } from '../../database/tables.ts'
+import type { Db, Trx } from '../../database/db.ts'
 
 /** An import that was not continued for this long is forgotten. */
 const retentionMs = 30 * 24 * 60 * 60 * 1000
@@ -11,7 +11,7 @@ export async function committedLine(db: Db, digest: string): Promise<number> {
 
 /** To be called in the transaction that writes the lines after `previous`. Fails if another import has written them. */
 export async function recordLine(
-  trx: Db,
+  trx: Trx,
   digest: string,
   { previous, line }: { readonly previous: number; readonly line: number },
   now: number,
@@ -36,7 +36,7 @@ export async function recordLine(
 }
 
 /** The import has ended. Also removes the records of imports that were not continued. */
-export async function forgetImport(trx: Db, digest: string, now: number): Promise<void> {
+export async function forgetImport(trx: Trx, digest: string, now: number): Promise<void> {
   await trx
     .deleteFrom('imports')
     .where(({ eb, or }) => or([eb('digest', '=', digest), eb('updated_at', '<', now - retentionMs)]))

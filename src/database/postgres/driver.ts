@@ -3,14 +3,15 @@ import {
   type DatabaseConnection,
   Kysely,
   PostgresAdapter,
-  PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely'
 import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
 import { DatabaseUnavailableError, LockTimeoutError } from '../database.ts'
-import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
-import { bigintColumns, type Db, type Tables } from '../tables.ts'
+import type { Db, SqlDialect } from '../db.ts'
+import { postgresDialect } from '../dialect.ts'
+import { ExternalTransactionDriver, isReadOnlyStatement, notSupported } from '../driver.ts'
+import { bigintColumns, type Tables } from '../tables.ts'
 import { isLockTimeout, isStalePlan, isUnavailable } from './errors.ts'
 
 export type ConnectionSource = {
@@ -31,19 +32,34 @@ const adapter = new PostgresAdapter()
 const queryCompiler = new PostgresQueryCompiler()
 
 /** Kysely on connections of `pg`. */
-export function postgresKysely(source: ConnectionSource): Db {
-  return new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => adapter,
-      createDriver: () =>
-        Object.assign(new ExternalTransactionDriver(), {
-          acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
-          releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
-        }),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => queryCompiler,
-    },
-  })
+export class PostgresDb extends Kysely<Tables> implements Db {
+  constructor(source: ConnectionSource) {
+    super({
+      dialect: {
+        createAdapter: () => adapter,
+        createDriver: () =>
+          Object.assign(new ExternalTransactionDriver(), {
+            acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
+            releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
+          }),
+        createIntrospector: notSupported,
+        createQueryCompiler: () => queryCompiler,
+      },
+    })
+  }
+
+  get dialect(): SqlDialect {
+    return postgresDialect
+  }
+
+  async runCompiled<R>(query: CompiledQuery<R>, parameters: readonly unknown[]): Promise<readonly R[]> {
+    return (await this.executeQuery<R>({ ...query, parameters })).rows
+  }
+
+  async insertCompiled(query: CompiledQuery, parameters: readonly unknown[]): Promise<number> {
+    const [row] = await this.runCompiled(query as CompiledQuery<{ id: number }>, parameters)
+    return (row as { id: number }).id
+  }
 }
 
 /** Statements up to these bounds are prepared once on every connection. The others are parsed each time. */
@@ -51,7 +67,6 @@ const namesMax = 256
 const namedLengthMax = 4_000
 const names = new Map<string, string>()
 let generation = 1
-const rowsPerFetch = 500
 
 function nameOf(text: string): string | undefined {
   const known = names.get(text)
@@ -106,11 +121,11 @@ export async function withClient<T>(
 }
 
 export class PostgresConnection implements DatabaseConnection {
+  readonly streamQuery = notSupported
   readonly client: ClientBase
   readonly #source: ConnectionSource
   /** The error after which the connection must not be used again. */
   fault: unknown
-  #cursors = 0
 
   constructor(client: ClientBase, source: ConnectionSource) {
     this.client = client
@@ -141,19 +156,6 @@ export class PostgresConnection implements DatabaseConnection {
       rows: fromPostgres(result) as R[],
       ...(result.command !== 'SELECT' && { numAffectedRows: BigInt(result.rowCount ?? 0) }),
     }
-  }
-
-  /** Reads rows with a cursor in the open transaction, so that other queries can run in between. */
-  async *streamQuery<R>(compiled: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    const cursor = `rows_${++this.#cursors}`
-    const values = compiled.parameters.map(toPostgres)
-    await this.#query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${compiled.sql}`, values)
-    for (;;) {
-      const rows = fromPostgres(await this.#query(`FETCH ${rowsPerFetch} FROM ${cursor}`, [])) as R[]
-      if (rows.length === 0) break
-      yield { rows }
-    }
-    await this.#query(`CLOSE ${cursor}`, [])
   }
 
   async #query(text: string, values: readonly unknown[], name?: string) {

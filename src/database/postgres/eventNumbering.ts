@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../tables.ts'
+import type { Db } from '../db.ts'
+import { SharedRun } from '../sharedRun.ts'
 
 /** The most events that one query gives ids to. */
 const batchMax = 10_000
@@ -14,8 +15,7 @@ type Numbered = {
 /** Gives ids to the events that have none yet, with one query at a time. */
 export class EventNumbering {
   readonly #read: Db
-  #running: Promise<Numbered> | undefined
-  #next: Promise<Numbered> | undefined
+  readonly #batches = new SharedRun(() => this.#numberBatch())
   #lastId = 0
   /** Whether feed_head.settled is of the server that this process is connected to. */
   #isSettledKnown = false
@@ -29,44 +29,30 @@ export class EventNumbering {
    * events that were committed before the call have an id then.
    */
   async numberSome(): Promise<number> {
-    return (await this.#numberBatch()).lastId
+    return (await this.#batches.run()).lastId
   }
 
   /** All events that were committed before the call have an id then, unless the signal is aborted. */
   async numberAll(signal?: AbortSignal): Promise<number> {
     for (;;) {
-      const { lastId, isAll } = await this.#numberBatch()
+      const { lastId, isAll } = await this.#batches.run()
       if (isAll || signal?.aborted) return lastId
     }
   }
 
-  #numberBatch(): Promise<Numbered> {
-    if (!this.#running) return this.#start()
-    // The running query may not see the latest commits.
-    this.#next ??= this.#running.catch(() => {}).then(() => this.#start())
-    return this.#next
-  }
-
-  #start(): Promise<Numbered> {
-    this.#next = undefined
-    const running = this.#query().finally(() => {
-      if (this.#running === running) this.#running = undefined
-    })
-    // The next connection may be to another server.
-    running.catch(() => {
+  async #numberBatch(): Promise<Numbered> {
+    try {
+      await this.#forgetSettled()
+      const { rows } = await sql<{ last_id: number }>`SELECT number_events_1() AS last_id`.execute(this.#read)
+      const lastId = rows[0]?.last_id ?? 0
+      const isAll = lastId - this.#lastId < batchMax
+      this.#lastId = lastId
+      return { lastId, isAll }
+    } catch (error) {
+      // The next connection may be to another server.
       this.#isSettledKnown = false
-    })
-    this.#running = running
-    return running
-  }
-
-  async #query(): Promise<Numbered> {
-    await this.#forgetSettled()
-    const { rows } = await sql<{ last_id: number }>`SELECT number_events_1() AS last_id`.execute(this.#read)
-    const lastId = rows[0]?.last_id ?? 0
-    const isAll = lastId - this.#lastId < batchMax
-    this.#lastId = lastId
-    return { lastId, isAll }
+      throw error
+    }
   }
 
   /**

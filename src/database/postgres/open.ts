@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type { ClientBase, Pool } from 'pg'
+import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
-import { postgresDialect } from '../dialect.ts'
-import { watchExternalChanges } from './changes.ts'
-import { postgresKysely, query, withClient } from './driver.ts'
+import { PostgresDb, query, withClient } from './driver.ts'
 import { EventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
 import { PostgresReplica } from './replica.ts'
@@ -13,6 +13,7 @@ import { PostgresWriter } from './writer.ts'
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unknownCallerPoolMax = 2
+const defaultChangePollMs = 250
 const unlimitedMs = 2 ** 31 - 1
 const noTimeouts = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${noTimeouts}`
@@ -39,7 +40,7 @@ export function openPostgres({
   url,
   poolMax,
   replica: replicaOptions,
-  changePollMs,
+  changePollMs = defaultChangePollMs,
 }: PostgresOptions): Database {
   const pool = createPool(url, poolMax, 'read')
   // Writes have their own connections: those that wait for a lock do not delay reads and the authentication.
@@ -51,7 +52,7 @@ export function openPostgres({
     source,
   )
   const unlimited = connectionSource(pool, () => unlimitedMs)
-  const read = postgresKysely(source)
+  const read = new PostgresDb(source)
   const pools = [pool, writePool, unknownCallerPool]
   let replica: PostgresReplica | undefined
   if (replicaOptions) {
@@ -61,11 +62,13 @@ export function openPostgres({
   }
   const writer = new PostgresWriter(writePool)
   const numbering = new EventNumbering(read)
-  const externalChanges = watchExternalChanges(read, changePollMs)
+  const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
+  // Every change of any process increases it.
+  const readVersion = async () => (await version.execute(read)).rows[0]?.version
+  const externalChanges = pollForChanges(readVersion, { intervalMs: changePollMs })
   return {
-    dialect: postgresDialect,
     read,
-    unknownCallerDb: postgresKysely(unknownCallerSource),
+    unknownCallerDb: new PostgresDb(unknownCallerSource),
     replica,
     write: (work, options) => writer.write(work, options),
     run: (query) => writer.run(query),

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Pool } from 'pg'
 import type { ReadReplica } from '../database.ts'
-import type { Db } from '../tables.ts'
-import { postgresKysely } from './driver.ts'
+import type { Db } from '../db.ts'
+import { PostgresDb } from './driver.ts'
 import { rootCauseMessage } from './errors.ts'
 import { connectionSource, replicaQueryMaxMs } from './pool.ts'
 
@@ -28,7 +28,7 @@ export class PostgresReplica implements ReadReplica {
   #isStopped = false
 
   constructor(pool: Pool, primary: Db, lagMaxMs: number) {
-    this.#db = postgresKysely(connectionSource(pool, () => replicaQueryMaxMs))
+    this.#db = new PostgresDb(connectionSource(pool, () => replicaQueryMaxMs))
     this.#primary = primary
     this.#lagMaxMs = lagMaxMs
   }

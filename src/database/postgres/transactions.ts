@@ -1,14 +1,12 @@
-import type { CompiledQuery } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import type { ClientBase } from 'pg'
-import { collectChanges, type PendingChanges } from '../changes.ts'
 import { DatabaseUnavailableError, OutcomeUnknownError, TransactionEndedError } from '../database.ts'
-import { setDirectExecutor } from '../preparedQuery.ts'
-import type { Db } from '../tables.ts'
+import type { Change, Compilable, Db, Trx } from '../db.ts'
 import {
   assertParameters,
   type ConnectionSource,
   PostgresConnection,
-  postgresKysely,
+  PostgresDb,
   query,
   withClient,
 } from './driver.ts'
@@ -23,12 +21,12 @@ export const beginStatement = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 export const inTransaction = <T>(
   source: ConnectionSource,
   beginStatements: string,
-  work: (trx: Db, client: ClientBase) => Promise<T>,
+  work: (db: Db, client: ClientBase) => Promise<T>,
 ): Promise<T> =>
   withClient(source, async (client) => {
     await query(client, beginStatements, [], source.timeoutMs())
-    const trx = postgresKysely({ acquire: async () => client, release() {}, timeoutMs: source.timeoutMs })
-    const value = await work(trx, client)
+    const db = new PostgresDb({ acquire: async () => client, release() {}, timeoutMs: source.timeoutMs })
+    const value = await work(db, client)
     const { command } = await query(client, 'COMMIT', [], source.timeoutMs())
     if (command !== 'COMMIT') throw rolledBack()
     return value
@@ -43,11 +41,12 @@ const warningCode = '01000'
  * A transaction on a connection that sends statements without waiting for the results of those before. It begins with
  * its first statement. Its last statements and COMMIT are sent together.
  */
-export class WriteTransaction {
-  readonly trx: Db
+export class WriteTransaction extends PostgresDb implements Trx {
   readonly #client: ClientBase
   readonly #timeoutMs: () => number
-  readonly #pending: PendingChanges
+  readonly #connection: PostgresConnection
+  /** What the last statement appends to the change log, after the transaction has locked all rows that it needs. */
+  readonly #log: Change[] = []
   /** The results of statements that were sent without waiting for them. */
   readonly #sent: Promise<unknown>[] = []
   #begun: Promise<unknown> | undefined
@@ -59,8 +58,6 @@ export class WriteTransaction {
   fault: unknown
 
   constructor(client: ClientBase, timeoutMs: () => number) {
-    this.#client = client
-    this.#timeoutMs = timeoutMs
     const source: ConnectionSource = {
       acquire: async () => client,
       release: (_client, error) => this.#checkConnection(error),
@@ -71,21 +68,37 @@ export class WriteTransaction {
         this.#hasMutations = true
       },
     }
-    this.trx = postgresKysely(source)
-    const connection = new PostgresConnection(client, source)
-    const execute = <R>(statement: CompiledQuery<R>) =>
-      connection.executeQuery<R>(statement).finally(() => this.#checkConnection(connection.fault))
-    setDirectExecutor(this.trx, execute)
-    this.#pending = collectChanges(this.trx, async (statement) => {
-      // PostgreSQL would not know of a statement that fails before it is sent, and would commit the others.
-      assertParameters(statement)
-      this.#assertOpen()
-      await this.#begin()
-      this.#assertOpen()
-      const result = execute(statement)
-      result.catch(() => {})
-      this.#sent.push(result)
-    })
+    super(source)
+    this.#client = client
+    this.#timeoutMs = timeoutMs
+    this.#connection = new PostgresConnection(client, source)
+  }
+
+  /** Without the overhead of Kysely. */
+  override async runCompiled<R>(query: CompiledQuery<R>, parameters: readonly unknown[]) {
+    return (await this.#executeQuery<R>({ ...query, parameters })).rows
+  }
+
+  async logChanges(changes: readonly Change[]): Promise<void> {
+    this.#log.push(...changes)
+  }
+
+  /** Sends a statement without waiting for its result. The commit reports its error. */
+  async send(statement: Compilable<unknown>): Promise<void> {
+    const query = statement.compile()
+    // PostgreSQL would not know of a statement that fails before it is sent, and would commit the others.
+    assertParameters(query)
+    this.#assertOpen()
+    await this.#begin()
+    this.#assertOpen()
+    const result = this.#executeQuery(query)
+    result.catch(() => {})
+    this.#sent.push(result)
+  }
+
+  async lockName(name: string): Promise<void> {
+    const key = sql`hashtextextended(current_schema() || ' ' || ${name}, 0)`
+    await sql`SELECT pg_advisory_xact_lock(${key})`.execute(this)
   }
 
   /** Rejects all further statements: work that fails may leave some that would run in the next transaction. */
@@ -98,12 +111,12 @@ export class WriteTransaction {
   }
 
   get hasChanges(): boolean {
-    return this.#hasMutations || this.#pending.log.length > 0
+    return this.#hasMutations || this.#log.length > 0
   }
 
   /** `isLogged`: the changes are counted in the version of the database. */
   async commit(isLogged: boolean): Promise<void> {
-    if (!isLogged && this.#pending.log.length > 0) throw new Error('Events need a logged transaction.')
+    if (!isLogged && this.#log.length > 0) throw new Error('Events need a logged transaction.')
     await this.#begin()
     const statements = [...this.#sent]
     if (isLogged) statements.push(this.#appendChanges())
@@ -152,7 +165,7 @@ export class WriteTransaction {
   }
 
   #appendChanges() {
-    const { log } = this.#pending
+    const log = this.#log
     const text = 'SELECT append_changes_1($1, $2, $3, $4)'
     const values = [
       log.map(({ type }) => type),
@@ -161,6 +174,11 @@ export class WriteTransaction {
       log.map(({ isPrivate }) => Number(isPrivate)),
     ]
     return query(this.#client, text, values, this.#timeoutMs(), 'petstore_append_changes')
+  }
+
+  #executeQuery<R>(query: CompiledQuery<R>) {
+    const connection = this.#connection
+    return connection.executeQuery<R>(query).finally(() => this.#checkConnection(connection.fault))
   }
 
   async #execute(statement: string, name?: string) {

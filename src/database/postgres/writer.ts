@@ -1,42 +1,49 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompiledQuery } from 'kysely'
 import type { Pool } from 'pg'
+import { ConcurrencyLimit } from '../concurrencyLimit.ts'
 import { DatabaseUnavailableError, OutcomeUnknownError, type WriteOptions } from '../database.ts'
-import type { Db } from '../tables.ts'
-import { postgresKysely } from './driver.ts'
+import type { Trx } from '../db.ts'
+import { withRetry } from '../retry.ts'
+import { PostgresConnection } from './driver.ts'
 import { isNotExecuted, isRetryable } from './errors.ts'
 import { connectionSource } from './pool.ts'
-import { SubjectQueue } from './subjectQueue.ts'
-import { TransactionSlots } from './transactionSlots.ts'
 import { confirmed, queryMaxMs, unconfirmed, WriteTransaction } from './transactions.ts'
 
 /** The bound of a transaction. */
 const transactionMaxMs = 5_000
-/** A transaction that fails with a deadlock or a concurrent change is repeated. */
-const attemptsMax = 5
-const attemptsMaxMs = 10_000
+/** One that has locked the subject, and one that waits for the lock, so that it starts without a round trip. */
+const transactionsPerSubject = 2
 const retryDelayMaxMs = 50
+/** A transaction that fails with a deadlock or a concurrent change is repeated. */
+const retry = {
+  attemptsMax: 5,
+  waitMaxMs: 10_000,
+  retryMs: () => Math.random() * retryDelayMaxMs,
+  isRetryable: (error: unknown) => !(error instanceof OutcomeUnknownError) && isRetryable(error),
+}
 
 /** Runs write transactions concurrently. Those with the same subject wait for each other here, without a connection. */
 export class PostgresWriter {
   readonly #pool: Pool
-  readonly #slots: TransactionSlots
-  readonly #subjects = new SubjectQueue()
+  /** Transactions that have a connection. */
+  readonly #transactions: ConcurrencyLimit
+  readonly #subjects = new ConcurrencyLimit(transactionsPerSubject)
   readonly #commitListeners: (() => void)[] = []
   readonly #running = new Set<Promise<unknown>>()
 
   constructor(pool: Pool) {
     this.#pool = pool
-    this.#slots = new TransactionSlots(pool.options.max)
+    this.#transactions = new ConcurrencyLimit(pool.options.max)
   }
 
   async write<T>(
-    work: (trx: Db) => Promise<T>,
+    work: (trx: Trx) => Promise<T>,
     { onDurable, subject, precheck, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
   ): Promise<T> {
-    const run = () => this.#withRetries(() => this.#slots.run(() => this.#runTransaction(work, isLogged)))
+    const run = () =>
+      withRetry(() => this.#transactions.run(() => this.#runTransaction(work, isLogged)), retry)
     const value = await this.#track(
-      subject === undefined ? run() : this.#subjects.run(subject, run, precheck),
+      subject === undefined ? run() : this.#subjects.run(run, subject, precheck),
     )
     onDurable?.()
     if (isLogged) this.#notify()
@@ -45,8 +52,8 @@ export class PostgresWriter {
 
   /** After a lost connection nothing is retried: the statement is its own commit, so its outcome is unknown. */
   async run<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
-    const run = () => this.#slots.run(() => this.#runStatement(statement))
-    const rows = await this.#track(this.#withRetries(run))
+    const run = () => this.#transactions.run(() => this.#runStatement(statement))
+    const rows = await this.#track(withRetry(run, retry))
     this.#notify()
     return rows
   }
@@ -56,7 +63,7 @@ export class PostgresWriter {
   }
 
   get waiting(): number {
-    return this.#subjects.waiting + this.#slots.waiting
+    return this.#subjects.waiting + this.#transactions.waiting
   }
 
   /** Resolves when all writes have ended. */
@@ -77,26 +84,13 @@ export class PostgresWriter {
     }
   }
 
-  async #withRetries<T>(run: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + attemptsMaxMs
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await run()
-      } catch (error) {
-        const isFinal = error instanceof OutcomeUnknownError || !isRetryable(error) || attempt === attemptsMax
-        if (isFinal || performance.now() > deadline) throw error
-        await sleep(Math.random() * retryDelayMaxMs)
-      }
-    }
-  }
-
-  async #runTransaction<T>(work: (trx: Db) => Promise<T>, isLogged: boolean): Promise<T> {
+  async #runTransaction<T>(work: (trx: Trx) => Promise<T>, isLogged: boolean): Promise<T> {
     const source = connectionSource(this.#pool, () => queryMaxMs)
     const client = await source.acquire()
     const deadline = performance.now() + transactionMaxMs
     const transaction = new WriteTransaction(client, () => Math.min(queryMaxMs, deadline - performance.now()))
     try {
-      const value = await work(transaction.trx)
+      const value = await work(transaction)
         .finally(() => transaction.close())
         .catch(async (error: unknown) => {
           throw (await transaction.firstError()) ?? error
@@ -112,22 +106,15 @@ export class PostgresWriter {
   async #runStatement<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
     const source = connectionSource(this.#pool, () => queryMaxMs)
     const client = await source.acquire()
-    let fault: unknown
-    const db = postgresKysely({
-      acquire: async () => client,
-      release(_client, error) {
-        fault = error
-      },
-      timeoutMs: () => queryMaxMs,
-    })
+    const connection = new PostgresConnection(client, source)
     try {
-      return await confirmed(client, async () => (await db.executeQuery(statement)).rows)
+      return await confirmed(client, async () => (await connection.executeQuery<R>(statement)).rows)
     } catch (error) {
       const { cause } = error as Error
       const isUnknown = error instanceof DatabaseUnavailableError && !isNotExecuted(cause)
       throw isUnknown && !(error instanceof OutcomeUnknownError) ? unconfirmed(error) : error
     } finally {
-      source.release(client, fault)
+      source.release(client, connection.fault)
     }
   }
 }

@@ -1,11 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { pollForChanges } from '../changePoller.ts'
-import type { WriteQueue } from '../writeQueue.ts'
+import type { RowSource } from '../tables.ts'
 import { isLocked } from './driver.ts'
+import type { WriteQueue } from './writeQueue.ts'
 
-const defaultPollMs = 500
-
-/** Collects the ids of the rows that the writer updates or deletes, and reports them at the commit. */
+/** Collects the ids that the changes of the writer concern, with temporary triggers, and reports them at the commit. */
 export class RowChanges {
   readonly #writer: DatabaseSync
   readonly #changes: { readonly listener: (id: number) => void; readonly ids: Set<number> }[] = []
@@ -14,7 +12,7 @@ export class RowChanges {
     this.#writer = writer
   }
 
-  watch(table: string, listener: (id: number) => void): void {
+  watch(sources: readonly RowSource[], listener: (id: number) => void): void {
     const ids = new Set<number>()
     this.#changes.push({ listener, ids })
     const name = `row_changed_${this.#changes.length}`
@@ -22,10 +20,18 @@ export class RowChanges {
       ids.add(Number(id))
       return null
     })
-    for (const operation of ['UPDATE', 'DELETE'])
-      this.#writer.exec(
-        `CREATE TEMP TRIGGER ${name}_${operation} AFTER ${operation} ON main.${table} BEGIN SELECT ${name}(OLD.id); END`,
-      )
+    for (const { table, column } of sources) {
+      const [before, after] = [`OLD.${column}`, `NEW.${column}`]
+      const calls = {
+        INSERT: `SELECT ${name}(${after})`,
+        UPDATE: `SELECT ${name}(${before}); SELECT ${name}(${after}) WHERE ${after} IS NOT ${before}`,
+        DELETE: `SELECT ${name}(${before})`,
+      }
+      for (const [operation, call] of Object.entries(calls))
+        this.#writer.exec(
+          `CREATE TEMP TRIGGER ${name}_${table}_${operation} AFTER ${operation} ON main.${table} BEGIN ${call}; END`,
+        )
+    }
   }
 
   /** Runs synchronously with COMMIT, before any read. */
@@ -62,27 +68,4 @@ export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueu
     }
     return version
   }
-}
-
-/** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
-export function watchExternalChanges(
-  writer: DatabaseSync,
-  durability: { syncCommit(): Promise<void> } | undefined,
-  pollMs = defaultPollMs,
-) {
-  const statement = writer.prepare('PRAGMA data_version')
-  const version = () => statement.get()?.data_version
-  let seen = version()
-  return pollForChanges((notify) => {
-    try {
-      const current = version()
-      if (current === seen) return
-      seen = current
-    } catch {
-      // Another process holds an exclusive lock on the database, or the file is damaged, which every read reports.
-    }
-    notify()
-    // Listeners that need the change to be durable are called again after the sync.
-    void durability?.syncCommit().then(notify, () => {})
-  }, pollMs)
 }

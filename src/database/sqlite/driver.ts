@@ -6,35 +6,15 @@ import {
   type QueryResult,
   type SelectModifierNode,
   SqliteAdapter,
-  SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
-import { ExternalTransactionDriver } from '../driver.ts'
-import { bigintColumns, type Db, type Tables } from '../tables.ts'
+import type { Change, Compilable, Db, SqlDialect, Trx } from '../db.ts'
+import { sqliteDialect } from '../dialect.ts'
+import { ExternalTransactionDriver, notSupported } from '../driver.ts'
+import { bigintColumns, type Tables } from '../tables.ts'
+import { appendChanges } from './changeLog.ts'
 import { StatementCache } from './statementCache.ts'
-
-/** Kysely on one `node:sqlite` connection. */
-export const sqliteKysely = (connection: DatabaseSync): Db => sqliteKyselyFactory(connection)()
-
-/** Makes instances of Kysely that share one connection and its prepared statements. Each can be ended. */
-export function sqliteKyselyFactory(connection: DatabaseSync): () => Db {
-  const statements = new StatementCache(connection)
-  return () => {
-    const sqliteConnection = new SqliteConnection(connection, statements)
-    const db = new Kysely<Tables>({
-      dialect: {
-        createAdapter: () => adapter,
-        createDriver: () =>
-          Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqliteConnection }),
-        createIntrospector: (db) => new SqliteIntrospector(db),
-        createQueryCompiler: () => queryCompiler,
-      },
-    })
-    connections.set(db, sqliteConnection)
-    return db
-  }
-}
 
 /** Without row locks. Write transactions are serialized, so there is no other transaction to lock rows against. */
 class QueryCompiler extends SqliteQueryCompiler {
@@ -43,18 +23,62 @@ class QueryCompiler extends SqliteQueryCompiler {
   }
 }
 
-/** Shared: there is an instance of Kysely for each write, which takes 2 µs. */
+/** Shared: making them takes longer than a statement. */
 const adapter = new SqliteAdapter()
 const queryCompiler = new QueryCompiler()
 
-const connections = new WeakMap<Db, SqliteConnection>()
+/**
+ * Kysely on one `node:sqlite` connection. Several instances can share its prepared statements: there is one for each write,
+ * which takes 1 µs.
+ */
+export class SqliteDb extends Kysely<Tables> implements Db {
+  readonly sqlite: SqliteConnection
 
-/** The connection of a Kysely instance, for calls without a promise. Undefined if the database is not SQLite. */
-export const sqliteConnectionOf = (db: Db): SqliteConnection | undefined => connections.get(db)
+  constructor(database: DatabaseSync, statements = new StatementCache(database)) {
+    const sqlite = new SqliteConnection(database, statements)
+    super({
+      dialect: {
+        createAdapter: () => adapter,
+        createDriver: () =>
+          Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqlite }),
+        createIntrospector: notSupported,
+        createQueryCompiler: () => queryCompiler,
+      },
+    })
+    this.sqlite = sqlite
+  }
 
-export class SqliteConnection implements DatabaseConnection {
+  get dialect(): SqlDialect {
+    return sqliteDialect
+  }
+
+  runCompiled<R>({ sql }: CompiledQuery<R>, parameters: readonly unknown[]): R[] {
+    return this.sqlite.execute<R>(sql, parameters).rows
+  }
+
+  insertCompiled({ sql }: CompiledQuery, parameters: readonly unknown[]): number {
+    return Number(this.sqlite.execute(sql, parameters).changes?.lastInsertRowid)
+  }
+}
+
+/** The transaction of one write. It has the connection of the writer, like the writes before and after it. */
+export class SqliteTrx extends SqliteDb implements Trx {
+  logChanges(changes: readonly Change[]): Promise<void> {
+    return appendChanges(this, changes)
+  }
+
+  async send(statement: Compilable<unknown>): Promise<void> {
+    const query = statement.compile()
+    this.runCompiled(query, query.parameters)
+  }
+
+  async lockName(): Promise<void> {}
+}
+
+class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
   readonly #statements: StatementCache
+  readonly streamQuery = notSupported
   #hasEnded = false
   /** Whether a statement may have changed something. */
   hasMutations = false
@@ -64,27 +88,18 @@ export class SqliteConnection implements DatabaseConnection {
     this.#statements = statements
   }
 
-  /** Rejects all further statements. */
+  /** Rejects all further statements: work that fails may leave some that would run in the next transaction. */
   end(): void {
     this.#hasEnded = true
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const { rows, changes } = this.#execute<R>(query.sql, query.parameters)
+    const { rows, changes } = this.execute<R>(query.sql, query.parameters)
     return changes ? { rows, numAffectedRows: BigInt(changes.changes) } : { rows }
   }
 
-  querySync<R>(text: string, parameters: readonly unknown[]): R[] {
-    return this.#execute<R>(text, parameters).rows
-  }
-
-  /** Inserts one row and returns its id. */
-  insertSync(text: string, parameters: readonly unknown[]): number {
-    return Number(this.#execute(text, parameters).changes?.lastInsertRowid)
-  }
-
   /** Throws a DatabaseUnavailableError if the statement is not at fault. */
-  #execute<R>(
+  execute<R>(
     text: string,
     parameters: readonly unknown[],
   ): { rows: R[]; changes?: StatementResultingChanges } {
@@ -106,14 +121,6 @@ export class SqliteConnection implements DatabaseConnection {
     if (this.#hasEnded) throw new TransactionEndedError()
     this.hasMutations = true
     this.#connection.exec(script)
-  }
-
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    const statement = this.#connection.prepare(query.sql)
-    statement.setReadBigInts(true)
-    for (const row of statement.iterate(...query.parameters.map(toSqlite))) {
-      yield { rows: [fromSqlite(row) as R] }
-    }
   }
 }
 

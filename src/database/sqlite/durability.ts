@@ -5,9 +5,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { MaybePromise } from '../../maybePromise.ts'
-import { newestChangeId } from '../changes.ts'
 import { DatabaseUnavailableError, DiskUnresponsiveError, type StorageFault } from '../database.ts'
-import type { Db } from '../tables.ts'
+import type { Db } from '../db.ts'
+import { SharedRun } from '../sharedRun.ts'
+import { newestChangeId } from './changeLog.ts'
 import { Checkpointer, checkpointBytes } from './checkpointer.ts'
 import { isSyncUnsupported } from './files.ts'
 import { markFailed } from './recovery.ts'
@@ -58,8 +59,7 @@ export class Durability {
   /** The version up to which commits of other processes are durable. */
   #externalSynced: number | undefined
   #wal: Promise<number> | undefined
-  #running: Promise<void> | undefined
-  #next: Promise<void> | undefined
+  readonly #syncs = new SharedRun(() => this.#sync())
   #failure: unknown
   #isOverdue = false
   #isClosing = false
@@ -84,23 +84,7 @@ export class Durability {
   sync(): Promise<void> {
     // The log is closed soon: a sync of a closed file would count as a failure of the disk.
     if (this.#isClosing) return Promise.reject(new DatabaseUnavailableError('The database is closed.'))
-    return this.#syncAfterRunning()
-  }
-
-  #syncAfterRunning(): Promise<void> {
-    if (!this.#running) {
-      this.#running = this.#sync().finally(() => {
-        this.#running = undefined
-      })
-      return this.#running
-    }
-    this.#next ??= this.#running
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined
-        return this.#syncAfterRunning()
-      })
-    return this.#next
+    return this.#syncs.run()
   }
 
   /**
@@ -142,7 +126,7 @@ export class Durability {
     this.#isClosing = true
     const isStopped = await this.#checkpointer.stop()
     if (!isStopped || this.#isOverdue) throw new DiskUnresponsiveError('The disk does not respond.')
-    await (this.#next ?? this.#running)?.catch(() => {})
+    await this.#syncs.ended()
     const wal = await this.#wal?.catch(() => undefined)
     if (wal !== undefined) await closeFile(wal)
   }

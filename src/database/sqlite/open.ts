@@ -2,23 +2,24 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
-import { sqliteDialect } from '../dialect.ts'
+import type { Db } from '../db.ts'
 import { withRetry } from '../retry.ts'
-import type { Db } from '../tables.ts'
-import { WriteQueue } from '../writeQueue.ts'
-import { databaseVersionReader, RowChanges, watchExternalChanges } from './changes.ts'
-import { isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
+import { databaseVersionReader, RowChanges } from './changes.ts'
+import { isLocked, SqliteDb } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { isServerRunning } from './fileLock.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
-import { sqliteWriteEngine, writerTurnMs } from './writeEngine.ts'
+import { writerTurnMs } from './writeBatch.ts'
+import { WriteQueue } from './writeQueue.ts'
 
 const openWaitMaxMs = 5_000
 /** SQLite does not wait if several connections turn on WAL mode in a new database at the same time: one succeeds. */
 const openRetry = { waitMaxMs: openWaitMaxMs, retryMs: 20, isRetryable: isLocked }
 const readWaitMaxMs = 50
+const defaultChangePollMs = 500
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
@@ -34,27 +35,25 @@ type SqliteOptions = {
  */
 export async function openSqlite(
   dataDir: string,
-  { isServing, syncMaxMs = defaultSyncMaxMs, changePollMs }: SqliteOptions = {},
+  { isServing, syncMaxMs = defaultSyncMaxMs, changePollMs = defaultChangePollMs }: SqliteOptions = {},
 ): Promise<Database> {
   createFolder(dataDir)
   const file = databaseFile(dataDir)
   restrictFileModes(file)
   const isRecovered = isServing || needsRecovery(file) ? recoverDatabase(file) : false
-  // The write engine waits for locks, because SQLite would block the event loop.
+  // The batch writer waits for locks, because SQLite would block the event loop.
   const writer = await withRetry(() => connect(file, 0), openRetry)
   const reader = connect(file, readWaitMaxMs)
   reader.exec('PRAGMA query_only = ON')
   const inode = statSync(file).ino
-  const read = sqliteKysely(reader)
+  const read = new SqliteDb(reader)
   const faultListeners: ((fault: StorageFault) => void)[] = []
   const onFault = (fault: StorageFault) => {
     if (fault.kind !== 'failed') queue.setStalled(fault.kind === 'overdue')
     for (const listener of faultListeners) listener(fault)
   }
   const rowChanges = new RowChanges(writer)
-  const queue: WriteQueue = new WriteQueue(
-    sqliteWriteEngine(writer, { durability: () => durability, onCommitted: () => rowChanges.report() }),
-  )
+  const queue: WriteQueue = new WriteQueue({ writer, rowChanges, durability: () => durability })
   const externalVersion = databaseVersionReader(writer, queue)
   const durability = isServing
     ? new Durability({ databaseFile: file, writer, read, syncMaxMs, externalVersion, onFault })
@@ -63,22 +62,25 @@ export async function openSqlite(
   if (!durability) writer.exec('PRAGMA cache_size = -12288; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
-  const externalChanges = watchExternalChanges(writer, durability, changePollMs)
+  // The reader never commits, so a new version of the writer is a commit of another process.
+  const externalChanges = pollForChanges(externalVersion, {
+    intervalMs: changePollMs,
+    initial: externalVersion(),
+    sync: () => durability?.syncCommit(),
+  })
   const readableThrough = () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER
   return {
-    dialect: sqliteDialect,
     read,
     unknownCallerDb: read,
     replica: undefined,
     write: (work, options) => queue.add(work, options?.onDurable),
     run: (query) => queue.add(async (trx) => (await trx.executeQuery(query)).rows),
     writeUnlogged: (work) => queue.add(work),
-    migrate: (work) =>
-      queue.add((trx) => work(trx, async (script) => sqliteConnectionOf(trx)?.runScript(script))),
+    migrate: (work) => queue.add((trx) => work(trx, async (script) => trx.sqlite.runScript(script))),
     snapshot: (work) => snapshot(file, work),
     version: databaseVersionReader(reader, queue),
-    watchRows(table, listener) {
-      rowChanges.watch(table, listener)
+    watchRows(sources, listener) {
+      rowChanges.watch(sources, listener)
       return externalVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
@@ -118,7 +120,7 @@ export async function openSqlite(
 async function snapshot<T>(file: string, work: (db: Db) => Promise<T>): Promise<T> {
   using connection = connect(file, readWaitMaxMs)
   connection.exec('PRAGMA query_only = ON; BEGIN')
-  return await work(sqliteKysely(connection))
+  return await work(new SqliteDb(connection))
 }
 
 /** Creating a database, and closing its last connection, takes an exclusive lock, which opening waits for. */

@@ -11,10 +11,11 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Database } from '../database.ts'
+import type { Db } from '../db.ts'
 import { renewIdentity } from '../metadata.ts'
 import { openMigrated } from '../open.ts'
 import { withRetry } from '../retry.ts'
-import { changeLogTable, type Db } from '../tables.ts'
+import { changeLogTable } from '../tables.ts'
 import {
   type Backup,
   type CopyOptions,
@@ -24,7 +25,7 @@ import {
   lockWaitMs,
   throwIfAborted,
 } from './backup.ts'
-import { isLocked, sqliteKysely } from './driver.ts'
+import { isLocked, SqliteDb } from './driver.ts'
 import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
 import { createFolder, filesOf, repairModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
@@ -89,7 +90,7 @@ async function restoreChecked(
       await renewIdentity(database)
       using connection = openReplaced(databaseFile(dataDir))
       const lastChangeId = connection ? lastChangeIdIn(connection) : 0
-      await prepare(database, { db: connection && sqliteKysely(connection), lastChangeId })
+      await prepare(database, { db: connection && new SqliteDb(connection), lastChangeId })
     } finally {
       await database.close()
     }

@@ -1,4 +1,4 @@
-import type { Db } from '../../../database/tables.ts'
+import type { Db } from '../../../database/db.ts'
 import type { StoredPet } from '../../../pets/queries.ts'
 import { openTemporaryDatabase } from '../../temporaryDatabase.ts'
 import { findPetsOf, petsPerStatement } from '../applyPets.ts'

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../clock.ts'
-import type { Db } from '../../../database/tables.ts'
+import type { Db } from '../../../database/db.ts'
 import type { CheckedFile } from '../checkFile.ts'
 import type { Problems } from '../problems.ts'
 import { committedLine } from '../resume.ts'

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import { dialectOf } from '../../../database/dialect.ts'
-import type { Db } from '../../../database/tables.ts'
+import type { Db } from '../../../database/db.ts'
 import { isOpenOrderStatus } from '../../../orders/order.ts'
 import { findStoredPets } from '../../../pets/queries.ts'
 import { openTemporaryDatabase } from '../../temporaryDatabase.ts'
@@ -75,7 +74,7 @@ type OpenOrder = Omit<Line, 'line' | 'isOpen'>
 /** The open orders in the database with the ids of the lines, and those for their pets. */
 async function findStored(db: Db | undefined, lines: readonly Line[]): Promise<OpenOrder[]> {
   if (!db) return []
-  const { isIn } = dialectOf(db)
+  const { isIn } = db.dialect
   const select = db
     .selectFrom('orders')
     .select(['id', 'pet_id as petId', 'hold_expires_at as holdExpiresAt'])

@@ -1,8 +1,13 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
-import { DatabaseUnavailableError, OutcomeUnknownError } from './database.ts'
-import type { Db } from './tables.ts'
-import { commitBatch, eventLoopYielder, type WriteEngine } from './writeBatch.ts'
-import { type JobResult, rejectWithUnknownOutcome, settleJob, type WriteJob } from './writeJob.ts'
+import { DatabaseUnavailableError, OutcomeUnknownError } from '../database.ts'
+import type { SqliteTrx } from './driver.ts'
+import {
+  BatchWriter,
+  type BatchWriterOptions,
+  eventLoopYielder,
+  type JobResult,
+  type WriteJob,
+} from './writeBatch.ts'
 
 const jobsQueuedMax = 10_000
 /** Commits that may follow before an earlier one is durable. */
@@ -12,7 +17,8 @@ const queuedMaxMs = 10_000
 
 /** Serializes writes. Jobs that are queued at the same time share one commit and one sync. */
 export class WriteQueue {
-  readonly #engine: WriteEngine
+  readonly #writer: BatchWriter
+  readonly #durability: BatchWriterOptions['durability']
   readonly #queue: WriteJob[] = []
   readonly #commitListeners: (() => void)[] = []
   #draining: Promise<void> | undefined
@@ -23,11 +29,12 @@ export class WriteQueue {
   /** End the waits for a sync when the disk becomes unresponsive. */
   readonly #stallListeners = new Set<() => void>()
 
-  constructor(engine: WriteEngine) {
-    this.#engine = engine
+  constructor(options: BatchWriterOptions) {
+    this.#writer = new BatchWriter(options)
+    this.#durability = options.durability
   }
 
-  add<T>(work: (trx: Db) => Promise<T>, onDurable?: () => void): Promise<T> {
+  add<T>(work: (trx: SqliteTrx) => Promise<T>, onDurable?: () => void): Promise<T> {
     if (this.#isClosed) return Promise.reject(new DatabaseUnavailableError('The database is closed.'))
     if (this.#queue.length >= jobsQueuedMax) {
       return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))
@@ -101,13 +108,9 @@ export class WriteQueue {
   }
 
   async #commitBatch(): Promise<void> {
-    const batch = await commitBatch(this.#engine, this.#queue)
-    if (!batch.ok) {
-      for (const job of batch.jobs) job.reject(batch.error)
-      return
-    }
-    const { results } = batch
-    const sync = this.#engine.sync?.()
+    const results = await this.#writer.commit(this.#queue)
+    if (results.length === 0) return
+    const sync = this.#durability()?.syncCommit()
     if (!sync) return this.#settle(results)
     // The next commit does not wait for this sync, but the callers do.
     const settled = sync
@@ -133,3 +136,22 @@ export class WriteQueue {
     for (const listener of this.#commitListeners) listener()
   }
 }
+
+/** Settles the promise of a job whose transaction is durable. */
+function settleJob(result: JobResult): void {
+  const { job } = result
+  if (!result.ok) {
+    job.reject(result.error)
+    return
+  }
+  try {
+    job.onDurable?.()
+    job.resolve(result.value)
+  } catch (error) {
+    job.reject(error)
+  }
+}
+
+/** Rejects a job whose transaction may not be durable. A job that failed keeps its error. */
+const rejectWithUnknownOutcome = (result: JobResult, error: OutcomeUnknownError): void =>
+  result.job.reject(result.ok ? error : result.error)

@@ -1,9 +1,11 @@
-import { DatabaseUnavailableError, type Precheck } from '../database.ts'
-import { waitMaxMs } from './transactionSlots.ts'
+import { DatabaseUnavailableError, type Precheck } from './database.ts'
 
-const waitingMax = 10_000
-/** One that has locked the subject, and one that waits for the lock, so that it starts without a round trip. */
-const runningMax = 2
+const defaultBounds = {
+  /** Work that waits, of all subjects. */
+  waitingMax: 10_000,
+  /** Work that waits for longer is rejected. */
+  waitMaxMs: 10_000,
+}
 
 type Waiting = {
   readonly precheck: Precheck | undefined
@@ -13,23 +15,30 @@ type Waiting = {
 }
 
 type Subject = {
-  /** In the order of arrival. Empty unless `runningMax` run. */
+  /** In the order of arrival. Empty unless as many run as may. */
   waiting: Waiting[]
   running: number
   isChecking: boolean
 }
 
 /** Bounds the work that runs at the same time for each subject. The rest waits in the order of arrival. */
-export class SubjectQueue {
+export class ConcurrencyLimit {
+  readonly #runningMax: number
+  readonly #bounds: Readonly<typeof defaultBounds>
   readonly #subjects = new Map<string, Subject>()
-  /** The work that waits, of all subjects. */
   waiting = 0
 
+  /** `runningMax`: for each subject. */
+  constructor(runningMax: number, bounds: Partial<typeof defaultBounds> = {}) {
+    this.#runningMax = runningMax
+    this.#bounds = { ...defaultBounds, ...bounds }
+  }
+
   /** `precheck` may reject the work while it waits. */
-  async run<T>(name: string, work: () => Promise<T>, precheck?: Precheck): Promise<T> {
+  async run<T>(work: () => Promise<T>, name = '', precheck?: Precheck): Promise<T> {
     const subject = this.#subjects.get(name) ?? { waiting: [], running: 0, isChecking: false }
     this.#subjects.set(name, subject)
-    if (subject.running < runningMax) subject.running++
+    if (subject.running < this.#runningMax) subject.running++
     else await this.#wait(subject, precheck)
     try {
       return await work()
@@ -39,7 +48,8 @@ export class SubjectQueue {
   }
 
   #wait(subject: Subject, precheck: Precheck | undefined): Promise<void> {
-    if (this.waiting >= waitingMax) throw new DatabaseUnavailableError('Too many writes are waiting.')
+    if (this.waiting >= this.#bounds.waitingMax)
+      throw new DatabaseUnavailableError('Too many requests are waiting.')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     subject.waiting.push({ precheck, addedAt: performance.now(), start: resolve, reject })
     this.waiting++
@@ -62,8 +72,8 @@ export class SubjectQueue {
       const next = waiting.shift()
       if (!next) return undefined
       this.waiting--
-      if (performance.now() - next.addedAt <= waitMaxMs) return next
-      next.reject(new DatabaseUnavailableError('The change waited too long for another one.'))
+      if (performance.now() - next.addedAt <= this.#bounds.waitMaxMs) return next
+      next.reject(new DatabaseUnavailableError('The request waited too long for others.'))
     }
   }
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextIteration } from 'node:timers/promises'
+import { ConcurrencyLimit } from '../../src/database/concurrencyLimit.ts'
 import { DatabaseUnavailableError } from '../../src/database/database.ts'
-import { SubjectQueue } from '../../src/database/postgres/subjectQueue.ts'
 
 const unavailable = new Error('unavailable')
 
 /** A queue in which two works run. The first of them ends when the test says so. */
 function busyQueue() {
-  const queue = new SubjectQueue()
+  const queue = new ConcurrencyLimit(2)
   const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-  const running = works.map(({ promise }) => queue.run('pet 1', () => promise))
+  const running = works.map(({ promise }) => queue.run(() => promise, 'pet 1'))
   const started: string[] = []
   const checks: PromiseWithResolvers<void>[] = []
   /** Work that waits. Its check ends when the test says so. */
@@ -27,7 +27,7 @@ function busyQueue() {
       return name
     }
     const precheck = precheckName === null ? undefined : { name: precheckName, run: check }
-    return queue.run('pet 1', work, precheck)
+    return queue.run(work, 'pet 1', precheck)
   }
   const end = async () => {
     works[1].resolve()
@@ -82,13 +82,40 @@ test('a check that cannot read the database rejects nothing', async () => {
 
 test('work that failed lets the next start, and leaves nothing behind', async () => {
   const { queue, add, endFirst, end } = busyQueue()
-  const failing = queue.run('pet 1', async () => {
+  const failing = queue.run(async () => {
     throw unavailable
-  })
+  }, 'pet 1')
   const next = add('next')
   endFirst()
   await assert.rejects(failing, unavailable)
   await end()
   assert.equal(await next, 'next')
   assert.equal(queue.waiting, 0)
+})
+
+test('the work that waits is bounded in number, of all subjects together', async () => {
+  const limit = new ConcurrencyLimit(1, { waitingMax: 2 })
+  const held = Promise.withResolvers<void>()
+  const works = ['a', 'b', 'a', 'b'].map((subject) => limit.run(() => held.promise, subject))
+  assert.equal(limit.waiting, 2)
+  await assert.rejects(
+    limit.run(() => held.promise, 'a'),
+    DatabaseUnavailableError,
+  )
+  const free = await limit.run(async () => 'free', 'c')
+  assert.equal(free, 'free', 'a subject with room does not wait')
+  held.resolve()
+  await Promise.all(works)
+})
+
+test('work that waits for too long is rejected, and does not start', async () => {
+  const limit = new ConcurrencyLimit(1, { waitMaxMs: 0 })
+  const held = Promise.withResolvers<void>()
+  const running = limit.run(() => held.promise)
+  const late = limit.run(() => assert.fail('it started'))
+  await nextIteration()
+  held.resolve()
+  await running
+  await assert.rejects(late, DatabaseUnavailableError)
+  assert.equal(await limit.run(async () => 'next'), 'next')
 })
