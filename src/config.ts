@@ -51,7 +51,7 @@ export function readConfig(env: Environ, knownProblems: readonly string[] = []) 
     stagingUrl: read.baseUrl('PETSTORE_STAGING_URL'),
     trustedProxies: read.networks('PETSTORE_TRUSTED_PROXIES'),
     connectionsPerAddressMax: read.wholeNumber('PETSTORE_CONNECTIONS_PER_ADDRESS', 2_000, 1, 1_000_000),
-    banAfterRefusals: read.wholeNumber('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
+    banAfterRejections: read.wholeNumber('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
     orderHoldMs: read.wholeNumber('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
     webhookAllow: read.networks('PETSTORE_WEBHOOK_ALLOW'),
     /** `/metrics` requires no API key. */

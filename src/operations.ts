@@ -1,13 +1,13 @@
 import type { Operation } from './api/operation.ts'
-import { auditRoutes } from './audit/routes.ts'
+import { listAuditEntriesOperation } from './audit/routes.ts'
 import type { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { categoryRoutes } from './categories/routes.ts'
 import { categorySchema } from './categories/schemas.ts'
 import type { Config } from './config.ts'
-import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
+import { type EventRoutesOptions, listEventsOperation } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
-import { inventoryRoutes } from './inventory/routes.ts'
-import { keyLimitsRoute, limitsRoute } from './keys/limitsRoute.ts'
+import { getInventoryOperation } from './inventory/routes.ts'
+import { getKeyLimitsOperation, getLimitsOperation } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
@@ -45,14 +45,14 @@ export function createOperations(options: OperationOptions): Operation[] {
   return [
     ...petRoutes({ baseUrl, lockPetAndOrder, createBatch }),
     ...categoryRoutes(baseUrl),
-    ...inventoryRoutes,
+    getInventoryOperation,
     ...orderRoutes({ database, baseUrl, holdMs: orderHoldMs }),
-    ...eventRoutes({ ...options, baseUrl, kinds }),
+    listEventsOperation({ ...options, baseUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),
-    limitsRoute(environment),
-    ...keyRoutes({ database, apiKeyCache, environment, baseUrl, flushUsage: () => rateLimiter.flush() }),
-    keyLimitsRoute({ database, environment, flushUsage: () => rateLimiter.flush() }),
+    getLimitsOperation(environment),
+    ...keyRoutes({ database, apiKeyCache, environment, baseUrl, rateLimiter }),
+    getKeyLimitsOperation({ database, environment, rateLimiter }),
     ...usageRoutes({ database, flushUsage: options.flushUsage }),
-    ...auditRoutes(database, baseUrl),
+    listAuditEntriesOperation(database, baseUrl),
   ]
 }

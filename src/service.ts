@@ -2,7 +2,7 @@ import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
 import type { Operation } from './api/operation.ts'
 import { Pipeline, type RequestLog } from './api/pipeline.ts'
-import type { Page } from './api/router.ts'
+import type { WebPage } from './api/router.ts'
 import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
 import { createBanReporter } from './banReporter.ts'
@@ -76,7 +76,7 @@ type ServiceOptions = {
   /** DNS servers for webhooks, instead of those of the system. */
   readonly nameServers?: readonly string[]
   /** Besides those of the features. For tests. */
-  readonly additional?: { readonly operations: readonly Operation[]; readonly pages: readonly Page[] }
+  readonly additional?: { readonly operations: readonly Operation[]; readonly pages: readonly WebPage[] }
 }
 
 /** The composition root: the only place that knows the features, the engines and the server. */
@@ -105,15 +105,15 @@ async function wire(database: Database, options: WireOptions) {
     return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
   })
   const startup = new Startup()
-  const isEmbedded = config.databaseUrl === undefined
+  const isSqlite = config.databaseUrl === undefined
   const { cache, limiter, authenticator } = createAuth({
     ...{ database, clock, limitClock: options.limitClock },
-    ...{ environment: config.environment, banAfterRejections: config.banAfterRefusals },
-    isEmbedded,
+    ...{ environment: config.environment, banAfterRejections: config.banAfterRejections },
+    isSqlite,
     isSameDatabase: (db) => restore.isSameDatabase(db),
     isStale: async (token) => token === config.adminKey && (await restore.check()),
     whenStarted: () => startup.wait(),
-    onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isEmbedded }),
+    onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isSqlite }),
   })
   const common = { database, clock }
   const broadcaster = new EventBroadcaster({
@@ -141,7 +141,7 @@ async function wire(database: Database, options: WireOptions) {
   const ownOperations = createOperations({
     ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
-    createBatch: isEmbedded ? undefined : createPetBatch(database),
+    createBatch: isSqlite ? undefined : createPetBatch(database),
   })
   const operations = [...ownOperations, ...additional.operations]
   const isReady = createReadiness({

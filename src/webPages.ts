@@ -1,6 +1,6 @@
 import type { Authenticator } from './api/authentication.ts'
 import type { Operation } from './api/operation.ts'
-import type { Page } from './api/router.ts'
+import type { WebPage } from './api/router.ts'
 import type { Config } from './config.ts'
 import { consolePages } from './pages/console.ts'
 import { guidePages } from './pages/guides.ts'
@@ -20,7 +20,13 @@ type PagesOptions = {
 }
 
 /** Everything that is served outside the API: the pages of the program, then those of the features. */
-export function createPages({ config, operations, metrics, authenticator, isReady }: PagesOptions): Page[] {
+export function createPages({
+  config,
+  operations,
+  metrics,
+  authenticator,
+  isReady,
+}: PagesOptions): WebPage[] {
   const staticPages = [
     homePage(config.environment, config.publicUrl),
     ...consolePages(config.environment),

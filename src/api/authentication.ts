@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../maybePromise.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import type { Operation, Principal } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { RateLimitHeaders } from './response.ts'
@@ -41,11 +41,11 @@ export function authorize(
   principal: Principal | undefined,
   { scope }: Pick<Operation, 'scope'>,
 ): Principal {
-  if (!principal) throw new ApiError('missing_api_key')
-  if (!isOriginAllowed(principal, request.header('origin'))) throw new ApiError('origin_not_allowed')
+  if (!principal) throw new ApiError(apiErrors.missing_api_key)
+  if (!isOriginAllowed(principal, request.header('origin'))) throw new ApiError(apiErrors.origin_not_allowed)
   if (scope !== undefined && !principal.scopes.has(scope))
     throw new ApiError(
-      'insufficient_scope',
+      apiErrors.insufficient_scope,
       `This API key lacks the scope "${scope}". Ask the operator for it.`,
     )
   return principal

@@ -1,5 +1,5 @@
 import { type Authenticator, type AuthResult, isOriginAllowed } from './authentication.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import type { ApiRequest } from './request.ts'
 import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
 import { allowedMethods, type Route } from './router.ts'
@@ -55,7 +55,7 @@ export function optionsResponse(
 ): PreparedResponse {
   const isPreflight = cors !== undefined && request.header('access-control-request-method') !== undefined
   // A failed preflight would hide the 404 of the request itself from the web page.
-  if (!route && !isPreflight) throw new ApiError('not_found')
+  if (!route && !isPreflight) throw new ApiError(apiErrors.not_found)
   return prepareResponse({
     status: 204,
     headers: { ...(route && { Allow: allowedMethods(route) }), ...(cors && preflightHeaders) },

@@ -1,117 +1,88 @@
 import { DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
 import type { BodyTime, RequestProblem } from './request.ts'
 
-/**
- * Every error code of v1, with its status and default message. A test compares OpenAPI and docs/guides/errors.md with
- * this list.
- */
-export const errorCatalogue = {
-  malformed_json: { status: 400, message: 'The body is not valid JSON. Send one JSON object in UTF-8.' },
-  validation_failed: {
-    status: 400,
-    message: 'The request has invalid values. "details" lists them.',
-  },
-  invalid_cursor: {
-    status: 400,
-    message: 'This cursor is damaged or belongs to other filters. Start again with the first page.',
-  },
-  missing_api_key: {
-    status: 401,
-    message: 'Send your API key in the header "Authorization: Bearer <API_KEY>".',
-  },
-  invalid_api_key: { status: 401, message: 'This API key is not valid here.' },
-  insufficient_scope: {
-    status: 403,
-    message: 'This API key does not have the scope that the operation needs.',
-  },
-  origin_not_allowed: {
-    status: 403,
-    message:
-      'This is a publishable key. It works only in web pages from its origins. Use a secret key in other programs.',
-  },
-  not_found: {
-    status: 404,
-    message: 'This path does not exist. GET /v1/openapi.json lists all paths.',
-  },
-  pet_not_found: {
-    status: 404,
-    message: 'There is no animal with this id. GET /pets lists the existing ones.',
-  },
-  category_not_found: {
-    status: 404,
-    message: 'There is no category with this id. GET /categories lists the existing ones.',
-  },
-  order_not_found: {
-    status: 404,
-    message: 'There is no order with this id. GET /store/orders lists the existing ones.',
-  },
-  key_not_found: {
-    status: 404,
-    message: 'There is no API key with this id. GET /keys lists the existing ones.',
-  },
-  webhook_not_found: {
-    status: 404,
-    message: 'There is no webhook with this id. GET /webhooks lists the existing ones.',
-  },
-  method_not_allowed: {
-    status: 405,
-    message: 'This path does not support the method. The header "Allow" lists the supported methods.',
-  },
-  pet_unavailable: { status: 409, message: 'This animal is not available. Choose another one.' },
-  pet_has_open_order: {
-    status: 409,
-    message: 'This animal has an open order. Deliver or cancel it first. GET /store/orders?petId= shows it.',
-  },
-  illegal_transition: { status: 409, message: 'This change of status is not allowed.' },
-  category_in_use: { status: 409, message: 'Animals use this category. Move or remove them first.' },
-  idempotency_in_progress: {
-    status: 409,
-    message: 'The first request with this Idempotency-Key is still running. Retry after "Retry-After".',
-  },
-  operation_removed: { status: 410, message: 'This operation has been removed.' },
-  events_expired: {
-    status: 410,
-    message: 'Events this old are no longer available. Start from the oldest one.',
-  },
-  precondition_failed: {
-    status: 412,
-    message: 'The resource has changed since you read it. Read it again before you change it.',
-  },
-  body_too_large: { status: 413, message: 'The body is larger than 64 KiB.' },
-  unsupported_media_type: {
-    status: 415,
-    message: 'Send the body as JSON in UTF-8, with "Content-Type: application/json".',
-  },
-  idempotency_key_reused: {
-    status: 422,
-    message: 'This Idempotency-Key was used for another request. Use a new one for each new request.',
-  },
-  rate_limit_exceeded: {
-    status: 429,
-    message: 'The rate limit is exceeded. Retry after "Retry-After".',
-  },
-  key_banned: {
-    status: 429,
-    message:
-      'This API key is temporarily banned for repeatedly exceeding its rate limit. Retry after "Retry-After".',
-  },
-  too_many_streams: {
-    status: 429,
-    message: 'This API key has reached its limit of open event streams. Close one, then retry.',
-  },
-  internal_error: {
-    status: 500,
-    message:
-      'The service failed to process the request. Retry, and report the "X-Request-Id" if it fails again.',
-  },
-  unavailable: {
-    status: 503,
-    message: 'The service is temporarily unavailable. Retry after "Retry-After".',
-  },
-} as const
+type ErrorHeaders = {
+  /** Whether the response has the header `Retry-After`. */
+  readonly hasRetryAfter?: boolean
+  /** Other headers that it has, with their descriptions. */
+  readonly headers?: Readonly<Record<string, string>>
+}
 
-export type ErrorCode = keyof typeof errorCatalogue
-export const errorCodes = Object.keys(errorCatalogue) as ErrorCode[]
+/** An error of the API: its code, its status, and the message if a response has none of its own. */
+export type ErrorDefinition = ErrorHeaders & {
+  readonly code: string
+  readonly status: number
+  readonly message: string
+}
+
+type ErrorRow = readonly [status: number, message: string, headers?: ErrorHeaders]
+
+/** Errors by their codes. A feature defines its own in its `schemas.ts`, and its operations name those that they return. */
+export const defineErrors = <Code extends string>(rows: Record<Code, ErrorRow>) =>
+  Object.fromEntries(
+    Object.entries<ErrorRow>(rows).map(([code, [status, message, headers]]) => [
+      code,
+      { code, status, message, ...headers },
+    ]),
+  ) as Record<Code, ErrorDefinition>
+
+/** The errors of the pipeline, and those that several features use. */
+export const apiErrors = defineErrors({
+  malformed_json: [400, 'The body is not valid JSON. Send one JSON object in UTF-8.'],
+  validation_failed: [400, 'The request has invalid values. "details" lists them.'],
+  invalid_cursor: [
+    400,
+    'This cursor is damaged or belongs to other filters. Start again with the first page.',
+  ],
+  missing_api_key: [401, 'Send your API key in the header "Authorization: Bearer <API_KEY>".'],
+  invalid_api_key: [401, 'This API key is not valid here.'],
+  insufficient_scope: [403, 'This API key does not have the scope that the operation needs.'],
+  origin_not_allowed: [
+    403,
+    'This is a publishable key. It works only in web pages from its origins. Use a secret key in other programs.',
+  ],
+  not_found: [404, 'This path does not exist. GET /v1/openapi.json lists all paths.'],
+  method_not_allowed: [
+    405,
+    'This path does not support the method. The header "Allow" lists the supported methods.',
+  ],
+  illegal_transition: [409, 'This change of status is not allowed.'],
+  idempotency_in_progress: [
+    409,
+    'The first request with this Idempotency-Key is still running. Retry after "Retry-After".',
+    { hasRetryAfter: true },
+  ],
+  operation_removed: [410, 'This operation has been removed.'],
+  precondition_failed: [
+    412,
+    'The resource has changed since you read it. Read it again before you change it.',
+  ],
+  body_too_large: [413, 'The body is larger than 64 KiB.'],
+  unsupported_media_type: [415, 'Send the body as JSON in UTF-8, with "Content-Type: application/json".'],
+  idempotency_key_reused: [
+    422,
+    'This Idempotency-Key was used for another request. Use a new one for each new request.',
+  ],
+  rate_limit_exceeded: [
+    429,
+    'The rate limit is exceeded. Retry after "Retry-After".',
+    { hasRetryAfter: true },
+  ],
+  key_banned: [
+    429,
+    'This API key is temporarily banned for repeatedly exceeding its rate limit. Retry after "Retry-After".',
+    { hasRetryAfter: true },
+  ],
+  internal_error: [
+    500,
+    'The service failed to process the request. Retry, and report the "X-Request-Id" if it fails again.',
+  ],
+  unavailable: [
+    503,
+    'The service is temporarily unavailable. Retry after "Retry-After".',
+    { hasRetryAfter: true },
+  ],
+})
 
 export type ErrorDetail = { path: string; message: string }
 type Extras = {
@@ -123,19 +94,19 @@ type Extras = {
 
 /** An error that is reported to the caller. Everything else that is thrown becomes `internal_error`. */
 export class ApiError extends Error {
-  readonly code: ErrorCode
+  readonly code: string
   readonly status: number
   readonly details: ErrorDetail[] | undefined
   readonly headers: Record<string, string>
 
   constructor(
-    code: ErrorCode,
-    message: string = errorCatalogue[code].message,
+    definition: ErrorDefinition,
+    message: string = definition.message,
     { details, headers = {}, status }: Extras = {},
   ) {
     super(message)
-    this.code = code
-    this.status = status ?? errorCatalogue[code].status
+    this.code = definition.code
+    this.status = status ?? definition.status
     this.details = details
     this.headers = headers
   }
@@ -146,8 +117,8 @@ export class ApiError extends Error {
   }
 }
 
-export function orNotFound<T>(value: T | undefined, code: ErrorCode): T {
-  if (value === undefined) throw new ApiError(code)
+export function orNotFound<T>(value: T | undefined, error: ErrorDefinition): T {
+  if (value === undefined) throw new ApiError(error)
   return value
 }
 
@@ -161,7 +132,7 @@ export function validationFailed(problems: readonly ErrorDetail[]): ApiError {
     // The cut may split a surrogate pair.
     .map(({ path, message }) => ({ path: path.slice(0, detailPathLengthMax).toWellFormed(), message }))
   const text = details.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
-  return new ApiError('validation_failed', `The request has invalid values: ${text}.`, { details })
+  return new ApiError(apiErrors.validation_failed, `The request has invalid values: ${text}.`, { details })
 }
 
 const unavailableRetrySeconds = '1'
@@ -173,9 +144,11 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown instanceof DatabaseUnavailableError) {
     const message = thrown instanceof OutcomeUnknownError ? outcomeUnknownText : undefined
-    return new ApiError('unavailable', message, { headers: { 'Retry-After': unavailableRetrySeconds } })
+    return new ApiError(apiErrors.unavailable, message, {
+      headers: { 'Retry-After': unavailableRetrySeconds },
+    })
   }
-  return new ApiError('internal_error')
+  return new ApiError(apiErrors.internal_error)
 }
 
 const protocolMessages: Record<RequestProblem, string> = {
@@ -192,11 +165,13 @@ const protocolMessages: Record<RequestProblem, string> = {
 export function protocolError(problem: RequestProblem, time?: BodyTime): ApiError {
   const message = problem === 'timeout' && time ? slowBodyMessage(time) : protocolMessages[problem]
   const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
-  if (problem === 'chunk_extensions_too_large') return new ApiError('body_too_large', message, { headers })
+  if (problem === 'chunk_extensions_too_large')
+    return new ApiError(apiErrors.body_too_large, message, { headers })
   if (problem === 'headers_too_large')
-    return new ApiError('validation_failed', message, { headers, status: 431 })
-  if (problem === 'timeout') return new ApiError('validation_failed', message, { headers, status: 408 })
-  return new ApiError('validation_failed', message, { headers })
+    return new ApiError(apiErrors.validation_failed, message, { headers, status: 431 })
+  if (problem === 'timeout')
+    return new ApiError(apiErrors.validation_failed, message, { headers, status: 408 })
+  return new ApiError(apiErrors.validation_failed, message, { headers })
 }
 
 const slowBodyMessage = ({ startMs, bytesPerSecondMin, totalMs }: BodyTime): string =>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { ApiError } from './errors.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import { toJson } from './json.ts'
 import type { Context, OperationResult } from './operation.ts'
 
@@ -16,7 +16,7 @@ export function matchesIfNoneMatch(header: string, etag: string): boolean {
 }
 
 /** If-Match: strong comparison (RFC 9110, 13.1.1). */
-export function matchesIfMatch(header: string, etag: string): boolean {
+function matchesIfMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || (header.match(entityTags) ?? []).some((tag) => tag === etag)
 }
 
@@ -40,5 +40,5 @@ export const etagHeader = { ETag: 'The ETag of the resource, for `If-Match` and 
 export function requireIfMatch(value: object, { header }: Pick<Context, 'header'>): void {
   const expected = header('if-match')
   if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(value))))
-    throw new ApiError('precondition_failed')
+    throw new ApiError(apiErrors.precondition_failed)
 }

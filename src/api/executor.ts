@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import {
   eraseFromIdempotencyRecords,
   type IdempotencyRecords,
@@ -153,7 +153,6 @@ export class Executor {
 
   async #write(call: AuthorizedRequest, bytes: Uint8Array): Promise<OperationResult> {
     const { request, operation, principal, path, now } = call
-    const { database, idempotencyRecords } = this.#options
     const { valid, error } = validated(() => readInput(request, operation, call.params, bytes))
     const key = request.method === 'POST' ? parseIdempotencyKey(request.header('idempotency-key')) : undefined
     // Invalid input is rejected before it enters the write queue.
@@ -163,12 +162,15 @@ export class Executor {
     if (key !== undefined) {
       const { method } = request
       const isSecret = operation.hasSecretResponse ?? false
-      return idempotencyRecords.once({ key, principal, method, path, bytes, isSecret, now }, write)
+      return this.#options.idempotencyRecords.once(
+        { key, principal, method, path, bytes, isSecret, now },
+        write,
+      )
     }
     const batched = await write.runBatched?.(undefined)
     if (batched) return batched
     await write.prepare?.()
-    return database.write(write.run, write.options)
+    return this.#options.database.write(write.run, write.options)
   }
 
   #createWrite(call: AuthorizedRequest, input: AnyInput): RecordedWrite {
@@ -233,7 +235,10 @@ export class Executor {
   ): Promise<Principal> {
     const current = await this.#options.authenticator.reauthenticate(principal, agoMs)
     if (!current)
-      throw new ApiError('invalid_api_key', 'This API key was revoked or expired while the request arrived.')
+      throw new ApiError(
+        apiErrors.invalid_api_key,
+        'This API key was revoked or expired while the request arrived.',
+      )
     return current === principal ? principal : authorize(request, current, operation)
   }
 }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { type Database, LockTimeoutError, type WriteOptions } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
-import { ApiError, toApiError, validationFailed } from './errors.ts'
+import { ApiError, apiErrors, toApiError, validationFailed } from './errors.ts'
 import { type OperationResult, type Principal, type RecordKey, respond } from './operation.ts'
 
 export const recordRetentionMs = 24 * 60 * 60 * 1000
@@ -54,7 +54,7 @@ export class IdempotencyRecords {
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
     if (runningFingerprint !== undefined) {
-      if (runningFingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
+      if (runningFingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
       throw inProgress()
     }
     this.#running.set(slot, fingerprint)
@@ -105,7 +105,7 @@ async function runOnce(trx: Trx, attempt: Attempt, fingerprint: string, run: Run
 }
 
 const inProgress = () =>
-  new ApiError('idempotency_in_progress', undefined, { headers: { 'Retry-After': '1' } })
+  new ApiError(apiErrors.idempotency_in_progress, undefined, { headers: { 'Retry-After': '1' } })
 
 /** Deletes a bounded number of records past their retention. Returns how many. */
 export async function pruneIdempotencyRecords(trx: Trx, now: number): Promise<number> {
@@ -157,7 +157,7 @@ async function find(trx: Trx, attempt: Attempt, fingerprint: string): Promise<Op
     .where('created_at', '>', attempt.now - recordRetentionMs)
     .executeTakeFirst()
   if (!record) return undefined
-  if (record.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
+  if (record.fingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
   const headers = { ...JSON.parse(record.headers), 'Idempotent-Replayed': 'true' }
   const json = attempt.isSecret ? decrypt(record.body, attempt) : record.body
   return json === '' ? { status: record.status, headers } : { status: record.status, headers, json }

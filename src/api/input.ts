@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, protocolError, validationFailed } from './errors.ts'
+import { ApiError, apiErrors, protocolError, validationFailed } from './errors.ts'
 import { JsonError, type JsonValue, parseJson } from './json.ts'
 import type { Input, Operation, RawBody } from './operation.ts'
 import { type ApiRequest, BodyError, type BodyLimits } from './request.ts'
@@ -33,7 +33,7 @@ export class RequestBodies {
     const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
     let counted = announcedBytes(request, limits)
     if (this.#bytes + counted > this.#bytesMax)
-      throw new ApiError('unavailable', tooMuchMessage, { headers: { 'Retry-After': '1' } })
+      throw new ApiError(apiErrors.unavailable, tooMuchMessage, { headers: { 'Retry-After': '1' } })
     this.#bytes += counted
     try {
       const bytes = await request.body(limits).catch((thrown) => rejectUnfinished(thrown, rawBody))
@@ -56,7 +56,7 @@ function announcedBytes(request: ApiRequest, limits: BodyLimits): number {
 }
 
 const tooLarge = ({ bytesMax }: BodyLimits): ApiError =>
-  new ApiError('body_too_large', `The body is larger than ${formatBytes(bytesMax)}.`, {
+  new ApiError(apiErrors.body_too_large, `The body is larger than ${formatBytes(bytesMax)}.`, {
     headers: { Connection: 'close' },
   })
 
@@ -65,8 +65,8 @@ export const formatBytes = (bytes: number): string =>
 
 function rejectUnfinished(thrown: unknown, rawBody: RawBody | undefined): never {
   if (thrown instanceof BodyError) throw protocolError(thrown.problem, rawBody?.time)
-  const code = rawBody ? 'validation_failed' : 'malformed_json'
-  throw new ApiError(code, 'The body ended before its announced length.')
+  const error = rawBody ? apiErrors.validation_failed : apiErrors.malformed_json
+  throw new ApiError(error, 'The body ended before its announced length.')
 }
 
 function requireMediaType(request: ApiRequest, { types }: RawBody): void {
@@ -74,12 +74,12 @@ function requireMediaType(request: ApiRequest, { types }: RawBody): void {
   const [type = ''] = (request.header('content-type') ?? '').toLowerCase().split(';')
   if (types.includes(type.trim())) return
   const message = `Send the body as ${types.join(' or ')}, and name its type in "Content-Type".`
-  throw new ApiError('unsupported_media_type', message)
+  throw new ApiError(apiErrors.unsupported_media_type, message)
 }
 
 function requireNoEncoding(request: ApiRequest): void {
   if ((request.header('content-encoding') ?? 'identity').toLowerCase() !== 'identity')
-    throw new ApiError('unsupported_media_type', 'Send the body without a Content-Encoding.')
+    throw new ApiError(apiErrors.unsupported_media_type, 'Send the body without a Content-Encoding.')
 }
 
 /** Path, query and body, validated by the operation's schemas. */
@@ -92,7 +92,7 @@ export function readInput(
   const input = { params: {} as unknown, query: {} as unknown, body: {} as unknown, bytes }
   if (operation.params) {
     const parsed = operation.params.safeParse(pathParams)
-    if (!parsed.success) throw new ApiError(operation.notFound ?? 'not_found')
+    if (!parsed.success) throw new ApiError(operation.notFound ?? apiErrors.not_found)
     input.params = parsed.data
   }
   if (operation.query) input.query = readQuery(operation.query, request.target)
@@ -107,7 +107,7 @@ export function readInput(
 }
 
 /** Whether the client prefers unknown fields to be rejected (RFC 7240). */
-export const isStrict = (request: ApiRequest): boolean =>
+const isStrict = (request: ApiRequest): boolean =>
   /(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(request.header('prefer') ?? '')
 
 /** Whether the client accepts data of a read replica, which may be a few moments old (RFC 7240). */
@@ -134,15 +134,17 @@ export const isArraySchema = (schema: z.ZodType): boolean =>
   schema instanceof z.ZodOptional ? isArraySchema(schema.unwrap() as z.ZodType) : schema instanceof z.ZodArray
 
 function parseBody(request: ApiRequest, bytes: Uint8Array): JsonValue {
-  if (!isJson(request.header('content-type'))) throw new ApiError('unsupported_media_type')
+  if (!isJson(request.header('content-type'))) throw new ApiError(apiErrors.unsupported_media_type)
   requireNoEncoding(request)
-  if (bytes.length === 0) throw new ApiError('malformed_json', 'The body is empty: send a JSON object.')
+  if (bytes.length === 0)
+    throw new ApiError(apiErrors.malformed_json, 'The body is empty: send a JSON object.')
   try {
     return parseJson(utf8.decode(bytes))
   } catch (error) {
     if (error instanceof JsonError)
-      throw new ApiError('malformed_json', `The body is not valid JSON: ${error.message}.`)
-    if (error instanceof TypeError) throw new ApiError('malformed_json', 'The body is not valid UTF-8.')
+      throw new ApiError(apiErrors.malformed_json, `The body is not valid JSON: ${error.message}.`)
+    if (error instanceof TypeError)
+      throw new ApiError(apiErrors.malformed_json, 'The body is not valid UTF-8.')
     throw error
   }
 }

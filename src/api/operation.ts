@@ -4,7 +4,7 @@ import type { Db, Trx } from '../database/db.ts'
 import type { RowSource } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
-import type { ErrorCode } from './errors.ts'
+import type { ErrorDefinition } from './errors.ts'
 import { toJson } from './json.ts'
 import type { BodyLimits } from './request.ts'
 import type { StreamBody } from './streamBody.ts'
@@ -89,7 +89,7 @@ export type BatchedRequest<I> = {
   readonly record: RecordKey | undefined
 }
 
-export type Stability = 'stable' | 'beta' | 'experimental'
+type Stability = 'stable' | 'beta' | 'experimental'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type ResponseDescription = {
   description: string
@@ -124,7 +124,7 @@ export type RequestHeader = { description: string; schema: Record<string, unknow
  * no other headers, and does not depend on the query. The handler reads synchronously, with prepared queries. On PostgreSQL,
  * which cannot tell which rows have changed, `cacheable` applies instead.
  */
-export type CachedRowDefinition = {
+type CachedRowDefinition = {
   id(params: Readonly<Record<string, string>>): number | undefined
   /** Every table that the response is made of, and its column with the id. */
   dependsOn: readonly RowSource[]
@@ -143,7 +143,7 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   deprecation?: Deprecation
   params?: P
   /** The error for a path parameter that is not valid. */
-  notFound?: ErrorCode
+  notFound?: ErrorDefinition
   query?: Q
   body?: B
   isBodyOptional?: boolean
@@ -154,9 +154,7 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   responses: Record<number, ResponseDescription>
   /** The path of the resource that a 201 has created, relative to the base path. It becomes the `Location` header. */
   location?(created: { readonly id: unknown }, input: Input<P, Q, B>): string
-  errors?: readonly ErrorCode[]
-  /** Additional headers of an error, by its code, with their descriptions. */
-  errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
+  errors?: readonly ErrorDefinition[]
   /** What is sent later to a URL that the caller registers with this operation. */
   sends?: MessageDescription
   /** The response contains a secret that is shown once and never stored in plain text. */

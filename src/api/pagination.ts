@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { ApiError } from './errors.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import { type Operation, type OperationResult, respond } from './operation.ts'
 import { digitsText, schemaDocumentation } from './validation.ts'
 
@@ -52,7 +52,7 @@ function decodeCursor<S extends z.ZodType>(list: string, payloadSchema: S, curso
   const content = isIntact ? parsePayload(payload) : undefined
   const parsed =
     Array.isArray(content) && content[0] === list ? payloadSchema.safeParse(content.slice(1)) : undefined
-  if (!parsed?.success) throw new ApiError('invalid_cursor')
+  if (!parsed?.success) throw new ApiError(apiErrors.invalid_cursor)
   return parsed.data
 }
 
@@ -86,7 +86,7 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
     if (cursor === undefined) return [undefined, sent]
     const [lastId, filter] = decodeCursor(this.#list, this.#payload, cursor)
     for (const [name, value] of filterEntries(sent))
-      if (String(value) !== String(filter[name as keyof Filter])) throw new ApiError('invalid_cursor')
+      if (String(value) !== String(filter[name as keyof Filter])) throw new ApiError(apiErrors.invalid_cursor)
     return [lastId, filter]
   }
 }

@@ -2,7 +2,8 @@ import type { BlockList } from 'node:net'
 import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
 import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
-import { ApiError, protocolError, toApiError } from './errors.ts'
+import { rejectRemoved } from './deprecation.ts'
+import { ApiError, apiErrors, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
@@ -17,10 +18,10 @@ import {
   prepareResponse,
   rateLimitHeaderBlock,
 } from './response.ts'
-import { allowedMethods, basePath, type Page, type PageAllowance, type Route, Router } from './router.ts'
+import { allowedMethods, basePath, type PageAllowance, type Route, Router, type WebPage } from './router.ts'
 
 export type PipelineOptions = ExecuteOptions & {
-  readonly pages: readonly Page[]
+  readonly pages: readonly WebPage[]
   readonly trustedProxies: BlockList
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
   admitToPages(address: string, allowance: PageAllowance | undefined): ApiError | undefined
@@ -50,7 +51,7 @@ export type RequestLog = Pick<
   'requestId' | 'isRequestIdGenerated' | 'method' | 'path' | 'operation' | 'address'
 > & {
   /** The page at the path, which is not one of the API. */
-  readonly page: Page | undefined
+  readonly page: WebPage | undefined
   readonly principal: Principal | undefined
   readonly status: number
   /** The error code, if the response is an error. */
@@ -170,7 +171,7 @@ export class Pipeline {
     const isExempt = page?.isExempt && isRead
     const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
     if (exceeded) throw exceeded
-    if (!route || !page) throw new ApiError('not_found', nothingHere)
+    if (!route || !page) throw new ApiError(apiErrors.not_found, nothingHere)
     if (!isRead) throw notAllowed(route)
     return page.serve(request, { address, params: route.params, now, db: database.unknownCallerDb })
   }
@@ -231,16 +232,15 @@ const authenticate = ({ request, address, operation }: Received, authenticator: 
 type SelectedRoute = { readonly operation: Operation; readonly params: Route['params'] }
 
 function selectRoute({ route, operation, now }: Received): SelectedRoute {
-  if (!route) throw new ApiError('not_found')
+  if (!route) throw new ApiError(apiErrors.not_found)
   if (!operation) throw notAllowed(route)
-  const { deprecation } = operation
-  if (deprecation && now >= deprecation.sunsetMs) throw new ApiError('operation_removed', deprecation.message)
+  rejectRemoved(operation.deprecation, now)
   return { operation, params: route.params }
 }
 
 function notAllowed(route: Route): ApiError {
   const Allow = allowedMethods(route)
-  return new ApiError('method_not_allowed', `This path supports ${Allow}.`, { headers: { Allow } })
+  return new ApiError(apiErrors.method_not_allowed, `This path supports ${Allow}.`, { headers: { Allow } })
 }
 
 function failure(thrown: unknown, common: HeaderFields): Outcome {

@@ -7,7 +7,7 @@ import type { PreparedResponse } from './response.ts'
 export const basePath = '/v1'
 
 /** A resource outside the API: an HTML page, a document or a probe. It takes GET and HEAD. */
-export type Page = {
+export type WebPage = {
   /** With `{name}` for parameters. One that ends with `*` stands for every path below it that has no page of its own. */
   readonly path: string
   /** Its name in the metrics and the log. Without one, only its failures are counted and logged. */
@@ -29,7 +29,7 @@ export type PageAllowance = { readonly name: string; readonly perMinute: number 
 /** `db` is for reads without a key. */
 export type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
 
-type Target = { readonly operations: Map<Method, Operation>; readonly page: Page | undefined }
+type Target = { readonly operations: Map<Method, Operation>; readonly page: WebPage | undefined }
 
 export type Route = Target & { readonly params: Readonly<Record<string, string>> }
 
@@ -40,7 +40,7 @@ const paramLengthMax = 16 * 1024
 export class Router {
   readonly #routes = findMyWay({ maxParamLength: paramLengthMax })
 
-  constructor(operations: readonly Operation[], pages: readonly Page[]) {
+  constructor(operations: readonly Operation[], pages: readonly WebPage[]) {
     for (const [path, peers] of Map.groupBy(operations, (operation) => operation.path)) {
       const byMethod = new Map(peers.map((operation) => [operation.method, operation]))
       this.#add(basePath + path, { operations: byMethod, page: undefined })

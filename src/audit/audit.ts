@@ -1,7 +1,7 @@
 /** The audit log: who changed what, and when. Its rules, without HTTP and SQL. */
 
 /** An API key, or a command of the command line. `serve` is the service itself. */
-export type Actor = { readonly keyId: number } | { readonly command: string }
+type Actor = { readonly keyId: number } | { readonly command: string }
 
 /** Who makes a change, when, and in which request. */
 export type AuditContext = {

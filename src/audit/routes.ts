@@ -7,7 +7,7 @@ import { auditLogSchema, serializeEntry } from './schemas.ts'
 
 const auditCursor = new ListCursor('audit')
 
-export const auditRoutes = (database: Database, baseUrl: string): Operation[] => [
+export const listAuditEntriesOperation = (database: Database, baseUrl: string): Operation =>
   defineOperation('listAuditEntries', 'GET /audit', {
     tag: 'Audit',
     stability: 'beta',
@@ -24,5 +24,4 @@ export const auditRoutes = (database: Database, baseUrl: string): Operation[] =>
         find: (limit, belowId) => listAuditEntries(database.read, limit, belowId),
         serialize: serializeEntry,
       }),
-  }),
-]
+  })

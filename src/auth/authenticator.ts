@@ -1,5 +1,5 @@
 import type { Authenticator, AuthResult, Credentials } from '../api/authentication.ts'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, apiErrors } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
 import { rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
@@ -36,7 +36,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const { now, key, decision, addressDecision, databaseVersion } = result
     if (key && decision?.isNewBan) onBan(key.id, decision.bannedUntil)
     const keyError = decision || result.isKeyUnchecked ? undefined : keyErrorOf(token, key, now)
-    const isKeyValid = key && keyError?.code !== 'invalid_api_key'
+    const isKeyValid = key && keyError?.code !== apiErrors.invalid_api_key.code
     const principal = isKeyValid && token !== undefined ? toPrincipal(token, key, decision) : undefined
     if (addressDecision && (keyError || addressDecision.outcome !== 'admitted')) {
       return {
@@ -56,11 +56,11 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   function keyErrorOf(token: string | undefined, key: ApiKey | undefined, now: number): ApiError {
-    if (token === undefined) return new ApiError('missing_api_key')
+    if (token === undefined) return new ApiError(apiErrors.missing_api_key)
     const problem = cache.rejectionReason(key, now)
     return problem === undefined
-      ? new ApiError('origin_not_allowed')
-      : new ApiError('invalid_api_key', problem)
+      ? new ApiError(apiErrors.origin_not_allowed)
+      : new ApiError(apiErrors.invalid_api_key, problem)
   }
 
   return {
@@ -95,7 +95,9 @@ function addressErrorOf(decision: Decision, keyError: ApiError | undefined, now:
   const reason = keyError
     ? `Requests that cannot be authenticated count for your address. ${keyError.message}`
     : `GET /limits counts for your address beyond ${exemptLimits.perMinute} requests a minute, and while the key is banned.`
-  return new ApiError('rate_limit_exceeded', `${limited.message} ${reason}`, { headers: limited.headers })
+  return new ApiError(apiErrors.rate_limit_exceeded, `${limited.message} ${reason}`, {
+    headers: limited.headers,
+  })
 }
 
 function rateLimitErrorOf({ outcome, windows, bannedUntil }: Decision, now: number): ApiError | undefined {
@@ -106,7 +108,7 @@ function rateLimitErrorOf({ outcome, windows, bannedUntil }: Decision, now: numb
     ? 'This API key is temporarily banned for repeatedly exceeding its rate limit.'
     : 'The rate limit is exceeded.'
   return new ApiError(
-    isBanned ? 'key_banned' : 'rate_limit_exceeded',
+    isBanned ? apiErrors.key_banned : apiErrors.rate_limit_exceeded,
     `${reason} Retry after ${seconds} seconds.`,
     { headers: { 'Retry-After': seconds } },
   )

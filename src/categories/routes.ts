@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
@@ -15,104 +15,122 @@ import {
   listCategories,
   updateCategory,
 } from './queries.ts'
-import { categoryListSchema, categorySchema, categoryUpdateSchema, newCategorySchema } from './schemas.ts'
+import {
+  categoryErrors,
+  categoryListSchema,
+  categorySchema,
+  categoryUpdateSchema,
+  newCategorySchema,
+} from './schemas.ts'
 
 const categoryCursor = new ListCursor<object, bigint>('categories', undefined, int64Text())
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
-const categoryByIdOperation = { ...categoryOperation, params, notFound: 'category_not_found' } as const
+const categoryByIdOperation = {
+  ...categoryOperation,
+  params,
+  notFound: categoryErrors.category_not_found,
+} as const
 
-export function categoryRoutes(baseUrl: string): Operation[] {
-  return [
-    defineOperation('listCategories', 'GET /categories', {
-      ...categoryOperation,
-      cacheable: true,
-      allowsReplica: true,
-      summary: 'List categories',
-      scope: 'categories:read',
-      query: z.object(pageQuery),
-      responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
-      read: ({ query }, { db }) =>
-        pageResponse(categoryCursor, {
-          url: `${baseUrl}/categories`,
-          query,
-          find: (limit, lastId) => listCategories(db, limit, lastId),
-        }),
-    }),
+const listCategoriesOperation = (baseUrl: string) =>
+  defineOperation('listCategories', 'GET /categories', {
+    ...categoryOperation,
+    cacheable: true,
+    allowsReplica: true,
+    summary: 'List categories',
+    scope: 'categories:read',
+    query: z.object(pageQuery),
+    responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
+    read: ({ query }, { db }) =>
+      pageResponse(categoryCursor, {
+        url: `${baseUrl}/categories`,
+        query,
+        find: (limit, lastId) => listCategories(db, limit, lastId),
+      }),
+  })
 
-    defineOperation('createCategory', 'POST /categories', {
-      ...categoryOperation,
-      summary: 'Add a category',
-      scope: 'categories:write',
-      body: newCategorySchema,
-      // Each of them locks the last id that was assigned.
-      subject: () => 'category ids',
-      responses: {
-        201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
-      },
-      location: ({ id }) => `/categories/${id}`,
-      async write({ body }, { trx, now }) {
-        return respondWithEtag(201, await createCategory(trx, body.name, now))
-      },
-    }),
+const createCategoryOperation = defineOperation('createCategory', 'POST /categories', {
+  ...categoryOperation,
+  summary: 'Add a category',
+  scope: 'categories:write',
+  body: newCategorySchema,
+  // Each of them locks the last id that was assigned.
+  subject: () => 'category ids',
+  responses: {
+    201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
+  },
+  location: ({ id }) => `/categories/${id}`,
+  async write({ body }, { trx, now }) {
+    return respondWithEtag(201, await createCategory(trx, body.name, now))
+  },
+})
 
-    defineOperation('getCategory', 'GET /categories/{categoryId}', {
-      ...categoryByIdOperation,
-      cacheable: true,
-      allowsReplica: true,
-      summary: 'Get a category',
-      scope: 'categories:read',
-      responses: { 200: { description: 'The category.', schema: categorySchema, headers: etagHeader } },
-      async read({ params: { categoryId } }, { db }) {
-        return respondWithEtag(200, await categoryOrNotFound(db, categoryId))
-      },
-    }),
+const getCategoryOperation = defineOperation('getCategory', 'GET /categories/{categoryId}', {
+  ...categoryByIdOperation,
+  cacheable: true,
+  allowsReplica: true,
+  summary: 'Get a category',
+  scope: 'categories:read',
+  responses: { 200: { description: 'The category.', schema: categorySchema, headers: etagHeader } },
+  async read({ params: { categoryId } }, { db }) {
+    return respondWithEtag(200, await categoryOrNotFound(db, categoryId))
+  },
+})
 
-    defineOperation('updateCategory', 'PATCH /categories/{categoryId}', {
-      ...categoryByIdOperation,
-      summary: 'Change a category',
-      scope: 'categories:write',
-      body: categoryUpdateSchema,
-      requestHeaders: ifMatchParameter,
-      responses: {
-        200: { description: 'The category after the change.', schema: categorySchema, headers: etagHeader },
-      },
-      errors: ['precondition_failed'],
-      async write({ params: { categoryId }, body }, context) {
-        const { trx, now } = context
-        const category = orNotFound(await findCategoryToRename(trx, categoryId), 'category_not_found')
-        requireIfMatch(category, context)
-        const { id, name } = category
-        const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
-        if (next.name !== name) await updateCategory(trx, next, now)
-        return respondWithEtag(200, next)
-      },
-    }),
+const updateCategoryOperation = defineOperation('updateCategory', 'PATCH /categories/{categoryId}', {
+  ...categoryByIdOperation,
+  summary: 'Change a category',
+  scope: 'categories:write',
+  body: categoryUpdateSchema,
+  requestHeaders: ifMatchParameter,
+  responses: {
+    200: { description: 'The category after the change.', schema: categorySchema, headers: etagHeader },
+  },
+  errors: [apiErrors.precondition_failed],
+  async write({ params: { categoryId }, body }, context) {
+    const { trx, now } = context
+    const category = orNotFound(
+      await findCategoryToRename(trx, categoryId),
+      categoryErrors.category_not_found,
+    )
+    requireIfMatch(category, context)
+    const { id, name } = category
+    const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
+    if (next.name !== name) await updateCategory(trx, next, now)
+    return respondWithEtag(200, next)
+  },
+})
 
-    defineOperation('deleteCategory', 'DELETE /categories/{categoryId}', {
-      ...categoryByIdOperation,
-      summary: 'Remove a category',
-      description: 'Removes a category that no animal uses.',
-      scope: 'categories:write',
-      requestHeaders: ifMatchParameter,
-      responses: { 204: { description: 'The category was removed.' } },
-      errors: ['category_in_use', 'precondition_failed'],
-      async write({ params: { categoryId } }, context) {
-        const { trx, now } = context
-        // Before the lock too: while animals are added all the time, a removal could wait for the lock without end.
-        if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
-        const [category, isUsed] = await Promise.all([
-          findCategoryForUpdate(trx, categoryId),
-          isCategoryUsed(trx, categoryId),
-        ])
-        requireIfMatch(orNotFound(category, 'category_not_found'), context)
-        if (isUsed) throw new ApiError('category_in_use')
-        await deleteCategory(trx, categoryId, now)
-        return respond(204)
-      },
-    }),
-  ]
-}
+const deleteCategoryOperation = defineOperation('deleteCategory', 'DELETE /categories/{categoryId}', {
+  ...categoryByIdOperation,
+  summary: 'Remove a category',
+  description: 'Removes a category that no animal uses.',
+  scope: 'categories:write',
+  requestHeaders: ifMatchParameter,
+  responses: { 204: { description: 'The category was removed.' } },
+  errors: [categoryErrors.category_in_use, apiErrors.precondition_failed],
+  async write({ params: { categoryId } }, context) {
+    const { trx, now } = context
+    // Before the lock too: while animals are added all the time, a removal could wait for the lock without end.
+    if (await isCategoryUsed(trx, categoryId)) throw new ApiError(categoryErrors.category_in_use)
+    const [category, isUsed] = await Promise.all([
+      findCategoryForUpdate(trx, categoryId),
+      isCategoryUsed(trx, categoryId),
+    ])
+    requireIfMatch(orNotFound(category, categoryErrors.category_not_found), context)
+    if (isUsed) throw new ApiError(categoryErrors.category_in_use)
+    await deleteCategory(trx, categoryId, now)
+    return respond(204)
+  },
+})
+
+export const categoryRoutes = (baseUrl: string): Operation[] => [
+  listCategoriesOperation(baseUrl),
+  createCategoryOperation,
+  getCategoryOperation,
+  updateCategoryOperation,
+  deleteCategoryOperation,
+]
 
 const categoryOrNotFound = async (db: Db, id: bigint) =>
-  orNotFound(await findCategory(db, id), 'category_not_found')
+  orNotFound(await findCategory(db, id), categoryErrors.category_not_found)

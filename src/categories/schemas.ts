@@ -1,6 +1,12 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { int64, nonBlankText } from '../api/validation.ts'
 import { categoryNameLengthMax } from './category.ts'
+
+export const categoryErrors = defineErrors({
+  category_not_found: [404, 'There is no category with this id. GET /categories lists the existing ones.'],
+  category_in_use: [409, 'Animals use this category. Move or remove them first.'],
+})
 
 export const categoryNameSchema = nonBlankText(
   categoryNameLengthMax,

@@ -5,7 +5,7 @@ import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { explainUnwritable, explainUnwritableFile, otherDataFolder } from '../database/sqlite/unwritable.ts'
 import { describeCounts, printResult } from './cli.ts'
-import { embeddedDataDir, missingFile, withOutcome } from './database.ts'
+import { missingFile, sqliteDataDir, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
@@ -14,7 +14,7 @@ export async function run({ env, options, args: [file = ''] }: Call): Promise<vo
   if (existsSync(file)) throw new TargetExistsError(file)
   if (!existsSync(dirname(file)))
     throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
-  const dataDir = embeddedDataDir(env)
+  const dataDir = sqliteDataDir(env)
   const { bytes, rows } = await interruptible(
     () => 'no backup was written',
     (signal) => backUp(databaseFile(dataDir), file, signal),

@@ -32,7 +32,7 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const config = commandConfig(env)
   const readOnly = noMigrationReason === undefined ? {} : { noMigrationReason }
-  const options = { ...config, ...readOnly, onMissing: onMissing(config, mayCreate) }
+  const options = { ...config, ...readOnly, onMissing: onMissingDatabase(config, mayCreate) }
   const database = await openDatabase(options, systemClock())
   try {
     return await work(database, config)
@@ -56,7 +56,7 @@ export const withOutcome = (outcome: string, error: unknown): unknown =>
   error instanceof UnwritableError ? new Error(`${outcome} ${error.message}`) : error
 
 /** Fails if there is no database, or says that the command creates it. */
-export const onMissing =
+export const onMissingDatabase =
   ({ databaseUrl, dataDir }: Config, mayCreate: boolean) =>
   (): void => {
     const file = databaseFile(dataDir)
@@ -70,7 +70,7 @@ export const onMissing =
   }
 
 /** The data directory, for commands that work only on the embedded database. */
-export function embeddedDataDir(env: NodeJS.ProcessEnv): string {
+export function sqliteDataDir(env: NodeJS.ProcessEnv): string {
   const { dataDir, databaseUrl } = commandConfig(env)
   if (databaseUrl === undefined) return dataDir
   throw new Error(

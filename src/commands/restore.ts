@@ -7,7 +7,7 @@ import { databaseFile } from '../database/sqlite/open.ts'
 import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/restore.ts'
 import { restartFeed } from '../events/queries.ts'
 import { describeCounts, printResult } from './cli.ts'
-import { embeddedDataDir, withOutcome } from './database.ts'
+import { sqliteDataDir, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
@@ -16,7 +16,7 @@ type Options = { readonly replace?: boolean }
 
 export async function run({ env, options, args: [file = ''] }: Call<Options>): Promise<void> {
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
-  const dataDir = embeddedDataDir(env)
+  const dataDir = sqliteDataDir(env)
   const isReplacing = existsSync(databaseFile(dataDir))
   if (isReplacing && !options.replace)
     throw new Error(`There is already a database in ${dataDir}. Use --replace to replace it entirely.`)

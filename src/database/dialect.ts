@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { SqlDialect } from './db.ts'
+import { counterTable } from './tables.ts'
 
 export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
@@ -27,7 +28,7 @@ export const sqliteDialect: SqlDialect = {
     return (await query.execute(db)).rows[0]?.seq ?? 0
   },
   async counters(db, names) {
-    const rows = await db.selectFrom('inventory').selectAll().execute()
+    const rows = await db.selectFrom(counterTable).selectAll().execute()
     const counts = new Map(rows.map(({ status, count }) => [status, count]))
     return Object.fromEntries(names.map((name) => [name, counts.get(name) ?? 0])) as never
   },

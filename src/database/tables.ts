@@ -172,6 +172,8 @@ export const bigintColumns: ReadonlySet<string> = new Set(['category_id'])
 
 /** Every change appends a row to this table. Its ids rise without gaps. */
 export const changeLogTable = 'events'
+/** In which triggers of SQLite count, by name. */
+export const counterTable = 'inventory'
 
 type IntegerColumn<T> = {
   [C in keyof T]: T[C] extends number | null | Generated<number> ? C : never

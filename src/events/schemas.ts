@@ -1,6 +1,20 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { int64, timestampSchema } from '../api/validation.ts'
 import { type EventKindName, eventTypes, eventTypesByKind } from './event.ts'
+
+export const eventErrors = defineErrors({
+  events_expired: [
+    410,
+    'Events this old are no longer available. Start from the oldest one.',
+    { headers: { Link: 'The URL to continue from, with `rel="next"`.' } },
+  ],
+  too_many_streams: [
+    429,
+    'This API key has reached its limit of open event streams. Close one, then retry.',
+    { hasRetryAfter: true },
+  ],
+})
 
 /** The lists of types and kinds are open: see docs/decisions/0023-openapi-for-generators.md. */
 

@@ -1,7 +1,8 @@
-import { ApiError } from '../api/errors.ts'
+import { ApiError, apiErrors } from '../api/errors.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Clock } from '../clock.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
+import { eventErrors } from './schemas.ts'
 
 const tooManyStreamsRetrySeconds = '5'
 
@@ -68,7 +69,7 @@ export class TokenAccessRegistry {
   async acquire(token: string): Promise<TokenAccess> {
     const current = await this.#find(token)
     if (!current)
-      throw new ApiError('invalid_api_key', 'This API key expired or was revoked during the request.')
+      throw new ApiError(apiErrors.invalid_api_key, 'This API key expired or was revoked during the request.')
     this.#checkLimits(current)
     const access = this.#byToken.get(token) ?? new TokenAccess(token, current, this.#find)
     access.streams++
@@ -86,9 +87,10 @@ export class TokenAccessRegistry {
     const accesses = [...this.#byToken.values()]
     if (countStreams(accesses.filter((access) => access.keyId === keyId)) >= streamsMax) {
       const message = `This API key has reached its limit of ${streamsMax} open event streams: close one, or share one stream.`
-      throw new ApiError('too_many_streams', message, { headers })
+      throw new ApiError(eventErrors.too_many_streams, message, { headers })
     }
-    if (countStreams(accesses) >= this.#streamsMax) throw new ApiError('unavailable', undefined, { headers })
+    if (countStreams(accesses) >= this.#streamsMax)
+      throw new ApiError(apiErrors.unavailable, undefined, { headers })
   }
 
   async refreshKeys(keyIds: ReadonlySet<number>): Promise<void> {

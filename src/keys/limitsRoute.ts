@@ -7,11 +7,12 @@ import type { AuthenticatedPrincipal } from '../auth/authenticator.ts'
 import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { effectiveLimits } from '../limits/plans.ts'
-import { findUsage } from '../limits/queries.ts'
+import { findLimitState } from '../limits/queries.ts'
+import type { RateLimiter } from '../limits/rateLimiter.ts'
 import {
   advance,
   currentWindows,
-  emptyUsage,
+  emptyLimitState,
   exemptLimits,
   type Window,
   type Windows,
@@ -20,6 +21,7 @@ import type { Key } from './key.ts'
 import { findKey } from './queries.ts'
 import {
   keyByIdOperation,
+  keyErrors,
   keyNameSchema,
   nullableTimestampSchema,
   planSchema,
@@ -63,11 +65,11 @@ const limits = z
     ],
   })
 
-export const limitsRoute = (environment: KeyEnvironment): Operation =>
+export const getLimitsOperation = (environment: KeyEnvironment): Operation =>
   defineOperation('getLimits', 'GET /limits', {
     tag: 'Limits',
     summary: 'Get your rate limits',
-    description: `Returns your API key, its plan, both rate limit windows and any ban. These requests do not count towards the windows. The first ${exemptLimits.perMinute} requests a minute with one key are free; further requests, and requests with a banned key, count towards the limit of your IP address, like requests without a key. A 429 response here never counts towards a ban.`,
+    description: `Returns your API key, its plan, both rate limit windows and any ban. These requests do not count towards the windows. The first ${exemptLimits.perMinute} requests a minute with one key are exempt; further requests, and requests with a banned key, count towards the limit of your IP address, like requests without a key. A 429 response here never counts towards a ban.`,
     rateLimitExempt: true,
     responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     read(_input, { principal }) {
@@ -80,12 +82,12 @@ export const limitsRoute = (environment: KeyEnvironment): Operation =>
 type KeyLimitsOptions = {
   readonly database: Database
   readonly environment: KeyEnvironment
-  /** Writes the counts of the rate limiter to the database, so that the windows read from it are current. */
-  flushUsage(): Promise<void>
+  /** Its counts are written to the database before they are read from it. */
+  readonly rateLimiter: Pick<RateLimiter, 'flush'>
 }
 
 /** The same for an operator, about any key. */
-export const keyLimitsRoute = ({ database, environment, flushUsage }: KeyLimitsOptions): Operation =>
+export const getKeyLimitsOperation = ({ database, environment, rateLimiter }: KeyLimitsOptions): Operation =>
   defineOperation('getKeyLimits', 'GET /keys/{keyId}/limits', {
     ...keyByIdOperation,
     stability: 'beta',
@@ -93,10 +95,10 @@ export const keyLimitsRoute = ({ database, environment, flushUsage }: KeyLimitsO
     description: 'The same as `GET /limits` for the key itself.',
     responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     async read({ params: { keyId } }, { now }) {
-      await flushUsage()
-      const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
-      const usage = advance((await findUsage(database.read, key.id))?.usage ?? emptyUsage, now)
-      const windows = currentWindows(usage, effectiveLimits(key.plan, key.limits ?? {}), now)
+      await rateLimiter.flush()
+      const key = orNotFound(await findKey(database.read, Number(keyId)), keyErrors.key_not_found)
+      const state = advance((await findLimitState(database.read, key.id))?.state ?? emptyLimitState, now)
+      const windows = currentWindows(state, effectiveLimits(key.plan, key.limits ?? {}), now)
       const bannedUntil = (key.bannedUntil ?? 0) > now ? (key.bannedUntil ?? 0) : 0
       return respond(200, serializeLimits(key, environment, windows, bannedUntil))
     },

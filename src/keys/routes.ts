@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
@@ -7,6 +7,7 @@ import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
+import type { RateLimiter } from '../limits/rateLimiter.ts'
 import type { Key } from './key.ts'
 import {
   createKey,
@@ -20,6 +21,7 @@ import {
 } from './queries.ts'
 import {
   keyByIdOperation,
+  keyErrors,
   keyListSchema,
   keyOperation,
   keyRotationSchema,
@@ -36,131 +38,143 @@ const revokedMessage = 'This API key is revoked. Revocation is permanent: create
 const keyCursor = new ListCursor('keys')
 
 const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
-  orNotFound(await findKey(db, Number(id)), 'key_not_found')
+  orNotFound(await findKey(db, Number(id)), keyErrors.key_not_found)
 
 type KeyRoutesOptions = {
   readonly database: Database
   readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
   readonly baseUrl: string
-  /** Writes the counts of the rate limiter to the database, so that usage read from it is current. */
-  flushUsage(): Promise<void>
+  /** Its counts are written to the database before they are read from it. */
+  readonly rateLimiter: Pick<RateLimiter, 'flush'>
 }
 
-export function keyRoutes(options: KeyRoutesOptions): Operation[] {
-  const { database, apiKeyCache, environment, baseUrl, flushUsage } = options
-  /** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
-  async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext): Promise<Key> {
-    const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), 'key_not_found')
-    afterCommit(() => apiKeyCache.invalidate())
-    return key
-  }
-
-  return [
-    defineOperation('listKeys', 'GET /keys', {
-      ...keyOperation,
-      summary: 'List keys',
-      description: 'Newest first, including revoked keys.',
-      query: z.object(pageQuery),
-      responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
-      async read({ query }, { now }) {
-        await flushUsage()
-        return pageResponse(keyCursor, {
-          url: `${baseUrl}/keys`,
-          query,
-          find: (limit, belowId) => listKeys(database.read, limit, belowId),
-          serialize: (key) => serializeKey(key, now),
-        })
-      },
-    }),
-
-    defineOperation('createKey', 'POST /keys', {
-      ...keyOperation,
-      summary: 'Create a key',
-      description:
-        'The response contains the secret in `key`. It is shown only once, because only its hash is stored.',
-      hasSecretResponse: true,
-      body: newKeySchema,
-      responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
-      location: ({ id }) => `/keys/${id}`,
-      async write({ body }, context) {
-        const { trx, now, afterCommit } = context
-        const settings = newKeySettings(body, now)
-        const { key, secret } = await createKey(trx, settings, environment, byRequest(context))
-        afterCommit(() => apiKeyCache.invalidate())
-        return respond(201, { ...serializeKey(key, now), key: secret })
-      },
-    }),
-
-    defineOperation('getKey', 'GET /keys/{keyId}', {
-      ...keyByIdOperation,
-      summary: 'Get a key',
-      description: 'The response does not contain the secret.',
-      responses: { 200: { description: 'The key.', schema: keySchema } },
-      async read({ params: { keyId } }, { now }) {
-        await flushUsage()
-        return respond(200, serializeKey(await keyOrNotFound(database.read, keyId), now))
-      },
-    }),
-
-    defineOperation('updateKey', 'PATCH /keys/{keyId}', {
-      ...keyByIdOperation,
-      summary: 'Change a key',
-      description:
-        'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
-      body: keyUpdateSchema,
-      responses: { 200: { description: 'The updated key.', schema: keySchema } },
-      async write({ params, body }, context) {
-        const { trx, now } = context
-        const key = await findToChange(params.keyId, context)
-        const settings = updatedKeySettings(key, body, now)
-        const changed = await updateKey(trx, key, settings, byRequest(context))
-        return respond(200, serializeKey(changed, now))
-      },
-    }),
-
-    defineOperation('revokeKey', 'DELETE /keys/{keyId}', {
-      ...keyByIdOperation,
-      summary: 'Revoke a key',
-      description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
-      responses: { 204: { description: 'The key is revoked.' } },
-      async write({ params }, context) {
-        const key = await findToChange(params.keyId, context)
-        await revokeKey(context.trx, key, byRequest(context))
-        return respond(204)
-      },
-    }),
-
-    defineOperation('rotateKey', 'POST /keys/{keyId}/rotate', {
-      ...keyByIdOperation,
-      summary: 'Rotate the secret of a key',
-      description:
-        'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends immediately.',
-      hasSecretResponse: true,
-      body: keyRotationSchema,
-      isBodyOptional: true,
-      responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
-      errors: ['illegal_transition'],
-      async write({ params, body }, context) {
-        const { trx, now } = context
-        const { id, revokedAt } = await findToChange(params.keyId, context)
-        if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
-        const overlapMs = (body.overlapSeconds ?? 0) * 1000
-        const { key, secret } = await rotateKey(trx, id, environment, overlapMs, byRequest(context))
-        return respond(200, { ...serializeKey(key, now), key: secret })
-      },
-    }),
-
-    defineOperation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
-      ...keyByIdOperation,
-      summary: 'Lift the ban on a key',
-      description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
-      responses: { 204: { description: 'The key is not banned.' } },
-      async write({ params }, context) {
-        const key = await findToChange(params.keyId, context)
-        await unbanKey(context.trx, key, byRequest(context))
-        return respond(204)
-      },
-    }),
-  ]
+/** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
+async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, apiKeyCache: ApiKeyCache) {
+  const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), keyErrors.key_not_found)
+  afterCommit(() => apiKeyCache.invalidate())
+  return key
 }
+
+const listKeysOperation = ({ database, baseUrl, rateLimiter }: KeyRoutesOptions) =>
+  defineOperation('listKeys', 'GET /keys', {
+    ...keyOperation,
+    summary: 'List keys',
+    description: 'Newest first, including revoked keys.',
+    query: z.object(pageQuery),
+    responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
+    async read({ query }, { now }) {
+      await rateLimiter.flush()
+      return pageResponse(keyCursor, {
+        url: `${baseUrl}/keys`,
+        query,
+        find: (limit, belowId) => listKeys(database.read, limit, belowId),
+        serialize: (key) => serializeKey(key, now),
+      })
+    },
+  })
+
+const createKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
+  defineOperation('createKey', 'POST /keys', {
+    ...keyOperation,
+    summary: 'Create a key',
+    description:
+      'The response contains the secret in `key`. It is shown only once, because only its hash is stored.',
+    hasSecretResponse: true,
+    body: newKeySchema,
+    responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
+    location: ({ id }) => `/keys/${id}`,
+    async write({ body }, context) {
+      const { trx, now, afterCommit } = context
+      const settings = newKeySettings(body, now)
+      const { key, secret } = await createKey(trx, settings, environment, byRequest(context))
+      afterCommit(() => apiKeyCache.invalidate())
+      return respond(201, { ...serializeKey(key, now), key: secret })
+    },
+  })
+
+const getKeyOperation = ({ database, rateLimiter }: KeyRoutesOptions) =>
+  defineOperation('getKey', 'GET /keys/{keyId}', {
+    ...keyByIdOperation,
+    summary: 'Get a key',
+    description: 'The response does not contain the secret.',
+    responses: { 200: { description: 'The key.', schema: keySchema } },
+    async read({ params: { keyId } }, { now }) {
+      await rateLimiter.flush()
+      return respond(200, serializeKey(await keyOrNotFound(database.read, keyId), now))
+    },
+  })
+
+const updateKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
+  defineOperation('updateKey', 'PATCH /keys/{keyId}', {
+    ...keyByIdOperation,
+    summary: 'Change a key',
+    description:
+      'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
+    body: keyUpdateSchema,
+    responses: { 200: { description: 'The updated key.', schema: keySchema } },
+    async write({ params, body }, context) {
+      const { trx, now } = context
+      const key = await findToChange(params.keyId, context, apiKeyCache)
+      const settings = updatedKeySettings(key, body, now)
+      const changed = await updateKey(trx, key, settings, byRequest(context))
+      return respond(200, serializeKey(changed, now))
+    },
+  })
+
+const revokeKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
+  defineOperation('revokeKey', 'DELETE /keys/{keyId}', {
+    ...keyByIdOperation,
+    summary: 'Revoke a key',
+    description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
+    responses: { 204: { description: 'The key is revoked.' } },
+    async write({ params }, context) {
+      const key = await findToChange(params.keyId, context, apiKeyCache)
+      await revokeKey(context.trx, key, byRequest(context))
+      return respond(204)
+    },
+  })
+
+const rotateKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
+  defineOperation('rotateKey', 'POST /keys/{keyId}/rotate', {
+    ...keyByIdOperation,
+    summary: 'Rotate the secret of a key',
+    description:
+      'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends immediately.',
+    hasSecretResponse: true,
+    body: keyRotationSchema,
+    isBodyOptional: true,
+    responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
+    errors: [apiErrors.illegal_transition],
+    async write({ params, body }, context) {
+      const { trx, now } = context
+      const { id, revokedAt } = await findToChange(params.keyId, context, apiKeyCache)
+      if (revokedAt !== undefined) throw new ApiError(apiErrors.illegal_transition, revokedMessage)
+      const overlapMs = (body.overlapSeconds ?? 0) * 1000
+      const { key, secret } = await rotateKey(trx, id, environment, overlapMs, byRequest(context))
+      return respond(200, { ...serializeKey(key, now), key: secret })
+    },
+  })
+
+const liftKeyBanOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
+  defineOperation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
+    ...keyByIdOperation,
+    summary: 'Lift the ban on a key',
+    description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
+    responses: { 204: { description: 'The key is not banned.' } },
+    async write({ params }, context) {
+      const key = await findToChange(params.keyId, context, apiKeyCache)
+      await unbanKey(context.trx, key, byRequest(context))
+      return respond(204)
+    },
+  })
+
+export const keyRoutes = (options: KeyRoutesOptions): Operation[] => [
+  listKeysOperation(options),
+  createKeyOperation(options),
+  getKeyOperation(options),
+  updateKeyOperation(options),
+  revokeKeyOperation(options),
+  rotateKeyOperation(options),
+  liftKeyBanOperation(options),
+]

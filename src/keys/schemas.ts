@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { dateTimeSchema } from '../api/dateTime.ts'
-import { validationFailed } from '../api/errors.ts'
+import { defineErrors, validationFailed } from '../api/errors.ts'
 import { int64, int64Text, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
@@ -17,6 +17,10 @@ import {
   secretOverlapSecondsMax,
   validateKeySettings,
 } from './key.ts'
+
+export const keyErrors = defineErrors({
+  key_not_found: [404, 'There is no API key with this id. GET /keys lists the existing ones.'],
+})
 
 const newKeyExample = {
   name: 'Web site',
@@ -58,7 +62,7 @@ const origin = storedOrigin
   })
 /** For imports: version 1.0.0 accepted origins with a wildcard, so exports can contain them. */
 export const storedOriginsSchema = z.array(storedOrigin).max(originsMax)
-export const originsSchema = z.array(origin).max(originsMax).meta({
+const originsSchema = z.array(origin).max(originsMax).meta({
   id: 'Origins',
   description:
     'Browser origins that the key is restricted to, such as `https://shelter.example`. A key with origins is publishable: it can be embedded in a web page and is read-only.',
@@ -156,7 +160,7 @@ export const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
 export const keyByIdOperation = {
   ...keyOperation,
   params: z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) }),
-  notFound: 'key_not_found',
+  notFound: keyErrors.key_not_found,
 } as const
 
 /** The settings of a new key, validated as a whole. */

@@ -1,5 +1,5 @@
 import { addressGroup } from '../api/clientAddress.ts'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, apiErrors } from '../api/errors.ts'
 import type { PageAllowance } from '../api/router.ts'
 import type { Clock } from '../clock.ts'
 import { retryAfterSeconds } from './headers.ts'
@@ -9,8 +9,8 @@ import { TransientLimiter } from './transientLimiter.ts'
 export const pageAllowance: PageAllowance = { name: 'pages outside the API', perMinute: 600 }
 
 /**
- * The number of addresses that are counted for each allowance. An attacker gains nothing by exceeding it: the allowances of so many
- * addresses are together more than an instance can serve.
+ * The number of addresses that are counted for each allowance. An attacker gains nothing by exceeding it: the allowances
+ * of so many addresses are together more than an instance can serve.
  */
 export const addressesMax = 10_000
 
@@ -28,7 +28,7 @@ export function createPageRateLimiter(clock: Clock): PageRateLimiter {
     if (outcome === 'admitted') return undefined
     const seconds = retryAfterSeconds(windows.minute.resetsAt, now)
     return new ApiError(
-      'rate_limit_exceeded',
+      apiErrors.rate_limit_exceeded,
       `Your address has sent more than ${allowance.perMinute} requests a minute for ${allowance.name}. Retry after ${seconds} seconds.`,
       { headers: { 'Retry-After': seconds } },
     )

@@ -3,16 +3,23 @@ import type { Db } from '../database/db.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { effectiveLimits, type Plan, planLimits } from './plans.ts'
-import { addressLimits, type Decision, emptyUsage, exemptLimits, toDecision, type Usage } from './window.ts'
+import {
+  addressLimits,
+  type Decision,
+  emptyLimitState,
+  exemptLimits,
+  type LimitState,
+  toDecision,
+} from './window.ts'
 
 type KeyTable = Selectable<Tables['api_keys']>
-type UsageTable = Tables['key_usage']
+type KeyUsageTable = Tables['key_usage']
 /** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
 export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'created_at'> & {
   secret_expires_at: number | null
 }
 
-/** The usage of an address after a count. */
+/** The state of an address after a count. */
 export type AddressRow = {
   at: number
   /** The number of requests that were admitted. Null if none was counted for the address. */
@@ -26,7 +33,7 @@ export type AddressRow = {
 /** What the SQL function admit_1 returns for one or more requests with one key. */
 export type AdmitRow = KeyColumns &
   AddressRow &
-  Pick<UsageTable, 'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'> & {
+  Pick<KeyUsageTable, 'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'> & {
     /** Null if there is no such key. */
     key_id: number | null
     /** Null if no request was counted for the key. */
@@ -88,8 +95,8 @@ export function decisionAt(row: AdmitRow, index: number): Decision {
   const admitted = row.admitted ?? 0
   const isAdmitted = index < admitted
   const admittedLater = isAdmitted ? admitted - 1 - index : 0
-  const usage = {
-    ...emptyUsage,
+  const state = {
+    ...emptyLimitState,
     minuteEndsAt: row.minute_ends_at,
     minuteUsed: row.minute_used - admittedLater,
     dayEndsAt: row.day_ends_at,
@@ -99,11 +106,11 @@ export function decisionAt(row: AdmitRow, index: number): Decision {
   const limits = effectiveLimits(row.plan as Plan, { perMinute: row.per_minute, perDay: row.per_day })
   const isBanned = !isAdmitted && at < banned_until && index >= admitted + limited
   const outcome = isBanned ? 'banned' : isAdmitted || admitted + limited === 0 ? 'admitted' : 'limited'
-  return toDecision(usage, limits, at, outcome, row.is_new_ban && index === admitted + limited)
+  return toDecision(state, limits, at, outcome, row.is_new_ban && index === admitted + limited)
 }
 
-export const addressUsage = (row: AddressRow): Usage => ({
-  ...emptyUsage,
+export const addressState = (row: AddressRow): LimitState => ({
+  ...emptyLimitState,
   minuteEndsAt: row.address_minute_ends_at,
   minuteUsed: row.address_minute_used,
   dayEndsAt: row.address_day_ends_at,
@@ -115,9 +122,9 @@ export function addressDecisionAt(row: AddressRow, index: number): Decision {
   const granted = row.address_granted ?? 0
   const isAdmitted = index < granted
   const admittedLater = isAdmitted ? granted - 1 - index : 0
-  const usage = addressUsage(row)
-  const { minuteUsed, dayUsed } = usage
-  const then = { ...usage, minuteUsed: minuteUsed - admittedLater, dayUsed: dayUsed - admittedLater }
+  const state = addressState(row)
+  const { minuteUsed, dayUsed } = state
+  const then = { ...state, minuteUsed: minuteUsed - admittedLater, dayUsed: dayUsed - admittedLater }
   return toDecision(then, addressLimits, row.at, isAdmitted ? 'admitted' : 'limited')
 }
 

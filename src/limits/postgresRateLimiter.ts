@@ -8,7 +8,7 @@ import {
   type AddressRow,
   type AdmitRow,
   addressDecisionAt,
-  addressUsage,
+  addressState,
   admitAddress,
   admitRequests,
   decisionAt,
@@ -20,10 +20,10 @@ import {
   addressLimits,
   advance,
   currentWindows,
-  emptyUsage,
+  emptyLimitState,
+  type LimitState,
   minuteMs,
   toDecision,
-  type Usage,
 } from './window.ts'
 
 const cachedMax = 10_000
@@ -54,7 +54,7 @@ type PostgresResult = RateLimitResult & { readonly keyRow?: AdmitRow }
  */
 export class PostgresRateLimiter implements RateLimiter {
   readonly #options: PostgresRateLimiterOptions
-  readonly #addresses = new BoundedMap<string, Usage>(cachedMax)
+  readonly #addresses = new BoundedMap<string, LimitState>(cachedMax)
   /** By the hash of the secret. */
   readonly #exemptUsedUpUntil = new BoundedMap<string, number>(cachedMax)
   readonly #batcher = new Batcher((batch: readonly HashedRequest[]) => this.#consumeBatch(batch), {
@@ -100,8 +100,8 @@ export class PostgresRateLimiter implements RateLimiter {
 
   peekAddress(address: string) {
     const now = this.now()
-    const usage = advance(this.#addresses.get(addressGroup(address)) ?? emptyUsage, now)
-    return { now, windows: currentWindows(usage, addressLimits, now) }
+    const state = advance(this.#addresses.get(addressGroup(address)) ?? emptyLimitState, now)
+    return { now, windows: currentWindows(state, addressLimits, now) }
   }
 
   async flush(): Promise<void> {}
@@ -184,21 +184,21 @@ export class PostgresRateLimiter implements RateLimiter {
   }
 
   #addressResult(row: AddressRow, address: string, index: number): AddressResult {
-    const usage = addressUsage(row)
+    const state = addressState(row)
     // Results of concurrent calls can arrive out of order. Within one window the highest count is the newest.
     const cached = this.#addresses.get(address)
-    const isOlder = cached?.minuteEndsAt === usage.minuteEndsAt && cached.minuteUsed > usage.minuteUsed
-    if (!isOlder) this.#addresses.set(address, usage)
+    const isOlder = cached?.minuteEndsAt === state.minuteEndsAt && cached.minuteUsed > state.minuteUsed
+    if (!isOlder) this.#addresses.set(address, state)
     return { now: row.at, addressDecision: addressDecisionAt(row, index) }
   }
 
   /** Rejects without a round trip if the address is known to have no requests left. */
   #rejectFromCache(address: string): AddressResult | undefined {
     const now = this.now()
-    const usage = this.#addresses.get(address)
+    const state = this.#addresses.get(address)
     // If a clock was set back, the database has to decide.
-    if (!usage || advance(usage, now) !== usage) return undefined
-    const addressDecision = toDecision(usage, addressLimits, now, 'limited')
+    if (!state || advance(state, now) !== state) return undefined
+    const addressDecision = toDecision(state, addressLimits, now, 'limited')
     const { minute, day } = addressDecision.windows
     return minute.remaining === 0 || day.remaining === 0 ? { now, addressDecision } : undefined
   }

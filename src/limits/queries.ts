@@ -1,12 +1,12 @@
 import type { Db, Trx } from '../database/db.ts'
-import type { Usage } from './window.ts'
+import type { LimitState } from './window.ts'
 
-export type KeyUsage = { id: number; usage: Usage; lastUsedAt: number }
+export type KeyLimitState = { id: number; state: LimitState; lastUsedAt: number }
 
-export async function findUsage(db: Db, id: number): Promise<KeyUsage | undefined> {
+export async function findLimitState(db: Db, id: number): Promise<KeyLimitState | undefined> {
   const row = await db.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst()
   if (!row) return undefined
-  const usage: Usage = {
+  const state: LimitState = {
     minuteEndsAt: row.minute_ends_at,
     minuteUsed: row.minute_used,
     dayEndsAt: row.day_ends_at,
@@ -17,21 +17,21 @@ export async function findUsage(db: Db, id: number): Promise<KeyUsage | undefine
     bannedUntil: row.banned_until,
     banLevel: row.ban_level,
   }
-  return { id, usage, lastUsedAt: row.last_used_at }
+  return { id, state, lastUsedAt: row.last_used_at }
 }
 
-export async function saveUsage(trx: Trx, entries: readonly KeyUsage[]): Promise<void> {
-  for (const { id, usage, lastUsedAt } of entries) {
+export async function saveLimitStates(trx: Trx, entries: readonly KeyLimitState[]): Promise<void> {
+  for (const { id, state, lastUsedAt } of entries) {
     const row = {
-      minute_ends_at: usage.minuteEndsAt,
-      minute_used: usage.minuteUsed,
-      day_ends_at: usage.dayEndsAt,
-      day_used: usage.dayUsed,
-      rejections: usage.rejections,
-      rejections_until: usage.rejectionsUntil,
-      banned_at: usage.bannedAt,
-      banned_until: usage.bannedUntil,
-      ban_level: usage.banLevel,
+      minute_ends_at: state.minuteEndsAt,
+      minute_used: state.minuteUsed,
+      day_ends_at: state.dayEndsAt,
+      day_used: state.dayUsed,
+      rejections: state.rejections,
+      rejections_until: state.rejectionsUntil,
+      banned_at: state.bannedAt,
+      banned_until: state.bannedUntil,
+      ban_level: state.banLevel,
       last_used_at: lastUsedAt,
     }
     await trx

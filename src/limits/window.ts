@@ -1,7 +1,7 @@
 import type { Limits } from './plans.ts'
 
 /**
- * The arithmetic of rate limits: pure functions over the usage of one key or address. A window opens with the first
+ * The arithmetic of rate limits: pure functions over the state of one key or address. A window opens with the first
  * admitted request after the previous window ended. A request is admitted only if both windows have requests left, and
  * it then consumes one from both.
  */
@@ -15,8 +15,8 @@ export const exemptLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
 export const minuteMs = 60_000
 export const dayMs = 86_400_000
 
-/** The usage of a key or address without requests. */
-export const emptyUsage = {
+/** The state of a key or address without requests. */
+export const emptyLimitState = {
   minuteEndsAt: 0,
   minuteUsed: 0,
   dayEndsAt: 0,
@@ -29,7 +29,7 @@ export const emptyUsage = {
   /** The number of earlier bans that had less than 24 hours between one another and the last one. */
   banLevel: 0,
 }
-export type Usage = Readonly<typeof emptyUsage>
+export type LimitState = Readonly<typeof emptyLimitState>
 
 export type Window = {
   readonly limit: number
@@ -63,63 +63,63 @@ const banMaxMs = dayMs
 const banMemoryMs = dayMs
 
 /**
- * Brings usage up to this time. If the clock was set back, a window or ban that starts in the future starts now, so it
+ * Brings state up to this time. If the clock was set back, a window or ban that starts in the future starts now, so it
  * never lasts longer than intended. Store the result: otherwise the end moves with the clock.
  */
-export function advance(usage: Usage, now: number): Usage {
-  const minuteEndsAt = Math.min(usage.minuteEndsAt, now + minuteMs)
-  const dayEndsAt = Math.min(usage.dayEndsAt, now + dayMs)
-  const aheadMs = Math.max(0, usage.bannedAt - now)
-  if (minuteEndsAt === usage.minuteEndsAt && dayEndsAt === usage.dayEndsAt && aheadMs === 0) return usage
-  const bannedAt = usage.bannedAt - aheadMs
-  return { ...usage, minuteEndsAt, dayEndsAt, bannedAt, bannedUntil: usage.bannedUntil - aheadMs }
+export function advance(state: LimitState, now: number): LimitState {
+  const minuteEndsAt = Math.min(state.minuteEndsAt, now + minuteMs)
+  const dayEndsAt = Math.min(state.dayEndsAt, now + dayMs)
+  const aheadMs = Math.max(0, state.bannedAt - now)
+  if (minuteEndsAt === state.minuteEndsAt && dayEndsAt === state.dayEndsAt && aheadMs === 0) return state
+  const bannedAt = state.bannedAt - aheadMs
+  return { ...state, minuteEndsAt, dayEndsAt, bannedAt, bannedUntil: state.bannedUntil - aheadMs }
 }
 
-/** Both windows of advanced usage. */
-export function currentWindows(usage: Usage, limits: Limits, now: number): Windows {
+/** Both windows of advanced state. */
+export function currentWindows(state: LimitState, limits: Limits, now: number): Windows {
   return {
-    minute: windowOf(usage.minuteEndsAt, usage.minuteUsed, limits.perMinute, minuteMs, now),
-    day: windowOf(usage.dayEndsAt, usage.dayUsed, limits.perDay, dayMs, now),
+    minute: windowOf(state.minuteEndsAt, state.minuteUsed, limits.perMinute, minuteMs, now),
+    day: windowOf(state.dayEndsAt, state.dayUsed, limits.perDay, dayMs, now),
   }
 }
 
-/** The decision on a request, with the usage after it. */
+/** The decision on a request, with the state after it. */
 export function toDecision(
-  usage: Usage,
+  state: LimitState,
   limits: Limits,
   now: number,
   outcome: Decision['outcome'],
   isNewBan = false,
 ): Decision {
-  const bannedUntil = outcome === 'banned' ? usage.bannedUntil : 0
-  return { outcome, windows: currentWindows(usage, limits, now), bannedUntil, isNewBan }
+  const bannedUntil = outcome === 'banned' ? state.bannedUntil : 0
+  return { outcome, windows: currentWindows(state, limits, now), bannedUntil, isNewBan }
 }
 
 /** Counts one request of a key. */
 export function countRequest(
-  before: Usage,
+  before: LimitState,
   key: LimitedKey,
   now: number,
   banAfterRejections: number,
-): { usage: Usage; decision: Decision } {
+): { state: LimitState; decision: Decision } {
   const { limits } = key
-  const usage = advance(clearBan(before, key.unbannedAt), now)
+  const state = advance(clearBan(before, key.unbannedAt), now)
   const isBannable = !isPublishable(key)
-  if (isBannable && isBanned(usage, now)) return { usage, decision: toDecision(usage, limits, now, 'banned') }
-  const consumed = consume(usage, limits, now)
-  if (consumed) return { usage: consumed, decision: toDecision(consumed, limits, now, 'admitted') }
-  if (!isBannable) return { usage, decision: toDecision(usage, limits, now, 'limited') }
-  const rejected = recordRejection(usage, limits, now, banAfterRejections)
+  if (isBannable && isBanned(state, now)) return { state, decision: toDecision(state, limits, now, 'banned') }
+  const consumed = consume(state, limits, now)
+  if (consumed) return { state: consumed, decision: toDecision(consumed, limits, now, 'admitted') }
+  if (!isBannable) return { state, decision: toDecision(state, limits, now, 'limited') }
+  const rejected = recordRejection(state, limits, now, banAfterRejections)
   const isNewBan = isBanned(rejected, now)
   const outcome = isNewBan ? 'banned' : 'limited'
-  return { usage: rejected, decision: toDecision(rejected, limits, now, outcome, isNewBan) }
+  return { state: rejected, decision: toDecision(rejected, limits, now, outcome, isNewBan) }
 }
 
 /** The windows and the ban of a key. */
-export function peekKey(before: Usage, key: LimitedKey, now: number): Decision {
-  const usage = advance(clearBan(before, key.unbannedAt), now)
-  const outcome = isBanned(usage, now) && !isPublishable(key) ? 'banned' : 'admitted'
-  return toDecision(usage, key.limits, now, outcome)
+export function peekKey(before: LimitState, key: LimitedKey, now: number): Decision {
+  const state = advance(clearBan(before, key.unbannedAt), now)
+  const outcome = isBanned(state, now) && !isPublishable(key) ? 'banned' : 'admitted'
+  return toDecision(state, key.limits, now, outcome)
 }
 
 /** The window with the fewest requests left, and on a tie the one that resets later. */
@@ -128,37 +128,42 @@ export function mostRestrictive({ minute, day }: Windows): Window {
   return minute.resetsAt > day.resetsAt ? minute : day
 }
 
-export const isBanned = (usage: Usage, now: number): boolean => now < usage.bannedUntil
+export const isBanned = (state: LimitState, now: number): boolean => now < state.bannedUntil
 
 /** Consumes one request from both windows. Returns undefined if one of them has none left. */
-export function consume(usage: Usage, limits: Limits, now: number): Usage | undefined {
-  const { minute, day } = currentWindows(usage, limits, now)
+export function consume(state: LimitState, limits: Limits, now: number): LimitState | undefined {
+  const { minute, day } = currentWindows(state, limits, now)
   if (minute.remaining === 0 || day.remaining === 0) return undefined
   return {
-    ...usage,
+    ...state,
     minuteEndsAt: minute.resetsAt,
-    minuteUsed: (minute.isOpen ? usage.minuteUsed : 0) + 1,
+    minuteUsed: (minute.isOpen ? state.minuteUsed : 0) + 1,
     dayEndsAt: day.resetsAt,
-    dayUsed: (day.isOpen ? usage.dayUsed : 0) + 1,
+    dayUsed: (day.isOpen ? state.dayUsed : 0) + 1,
   }
 }
 
 /** Records a rejection. The last one that a window allows starts a ban. */
-function recordRejection(usage: Usage, limits: Limits, now: number, banAfterRejections: number): Usage {
-  const { resetsAt } = mostRestrictive(currentWindows(usage, limits, now))
-  const rejections = (usage.rejectionsUntil === resetsAt ? usage.rejections : 0) + 1
-  if (rejections < banAfterRejections) return { ...usage, rejections, rejectionsUntil: resetsAt }
-  const isRepeated = usage.bannedUntil > 0 && now < usage.bannedUntil + banMemoryMs
-  const banLevel = isRepeated ? usage.banLevel + 1 : 0
+function recordRejection(
+  state: LimitState,
+  limits: Limits,
+  now: number,
+  banAfterRejections: number,
+): LimitState {
+  const { resetsAt } = mostRestrictive(currentWindows(state, limits, now))
+  const rejections = (state.rejectionsUntil === resetsAt ? state.rejections : 0) + 1
+  if (rejections < banAfterRejections) return { ...state, rejections, rejectionsUntil: resetsAt }
+  const isRepeated = state.bannedUntil > 0 && now < state.bannedUntil + banMemoryMs
+  const banLevel = isRepeated ? state.banLevel + 1 : 0
   const bannedUntil = now + Math.min(banMs * 2 ** banLevel, banMaxMs)
-  return { ...usage, rejections: 0, rejectionsUntil: 0, bannedAt: now, bannedUntil, banLevel }
+  return { ...state, rejections: 0, rejectionsUntil: 0, bannedAt: now, bannedUntil, banLevel }
 }
 
 /** Removes a ban that the operator has lifted, as if it had never started. */
-const clearBan = (usage: Usage, unbannedAt: number): Usage =>
-  usage.bannedAt > 0 && usage.bannedAt <= unbannedAt
-    ? { ...usage, bannedAt: 0, bannedUntil: 0, banLevel: 0 }
-    : usage
+const clearBan = (state: LimitState, unbannedAt: number): LimitState =>
+  state.bannedAt > 0 && state.bannedAt <= unbannedAt
+    ? { ...state, bannedAt: 0, bannedUntil: 0, banLevel: 0 }
+    : state
 
 function windowOf(endsAt: number, used: number, limit: number, lengthMs: number, now: number): Window {
   if (now >= endsAt) return { limit, remaining: limit, resetsAt: now + lengthMs, isOpen: false }

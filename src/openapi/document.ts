@@ -38,7 +38,7 @@ Ignore unknown ones. Lists of values are closed unless their description says ot
 /** The OpenAPI 3.1 document, generated from the definitions that handle the requests. */
 export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenApiOptions): Json {
   const components: Components = { schemas: {}, responses: {}, parameters: {}, headers: {}, examples: {} }
-  jsonSchema(errorSchema, components.schemas)
+  jsonSchema(errorSchema(operations), components.schemas)
   const paths: Record<string, Record<string, Json>> = {}
   const responses = responsesOf(operations, components)
   for (const operation of operations) {

@@ -1,7 +1,7 @@
-import { type ErrorCode, errorCatalogue } from '../api/errors.ts'
+import { apiErrors, type ErrorDefinition } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { isPaginated, nextPageLink } from '../api/pagination.ts'
-import { operationErrors, retryAfterCodes } from './errors.ts'
+import { operationErrors } from './errors.ts'
 import { type Json, mapValues } from './jsonSchema.ts'
 
 const text = { type: 'string' }
@@ -92,22 +92,26 @@ export function successHeaders(operation: Operation, status: string): Json {
   }
 }
 
-/** The headers of an error response with any of these codes. */
-export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
-  const isStored = operationErrors(operation).some((code) => codes.includes(code as ErrorCode))
-  const isInputRead = isStored || codes.some((code) => errorCatalogue[code].status >= 500)
-  const hasRetryAfter = (code: ErrorCode) => retryAfterCodes.has(code)
+/** The headers of an error response with any of these errors. */
+export function errorHeaders(operation: Operation, errors: readonly ErrorDefinition[]): Json {
+  const isStored = operationErrors(operation).some((error) => errors.includes(error))
+  const isInputRead = isStored || errors.some(({ status }) => status >= 500)
+  const hasRetryAfter = (error: ErrorDefinition) => error.hasRetryAfter === true
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && isStored && replayed),
     ...(operation.body && isInputRead && preference),
-    ...mapValues(Object.assign({}, ...codes.map((code) => operation.errorHeaders?.[code])), optionalHeader),
-    ...(codes.includes('missing_api_key') && {
+    ...mapValues(Object.assign({}, ...errors.map((error) => error.headers)), optionalHeader),
+    ...(errors.includes(apiErrors.missing_api_key) && {
       'WWW-Authenticate': requiredHeader('The authentication scheme.', { type: 'string', enum: ['Bearer'] }),
     }),
-    ...(codes.some(hasRetryAfter) && {
-      'Retry-After': describeHeader(codes.every(hasRetryAfter))('Seconds to wait before a retry.', count, 41),
+    ...(errors.some(hasRetryAfter) && {
+      'Retry-After': describeHeader(errors.every(hasRetryAfter))(
+        'Seconds to wait before a retry.',
+        count,
+        41,
+      ),
     }),
   }
 }

@@ -1,7 +1,7 @@
-import { type ErrorCode, errorCatalogue, errorCodes } from '../api/errors.ts'
+import { apiErrors, type ErrorDefinition } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { http } from '../nodeHttp.ts'
-import { describeCodes, errorExample, errorsByStatus } from './errors.ts'
+import { describeCodes, errorExample, errorsByStatus, sortedUnique } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
 import { binaryContent, componentName, type Json, jsonSchema } from './jsonSchema.ts'
 import type { Components } from './sharedComponents.ts'
@@ -12,7 +12,7 @@ type ResponseDraft = {
   status: string
   /** The name of the component. */
   name: string
-  codes: readonly ErrorCode[]
+  errors: readonly ErrorDefinition[]
   response: Json & { description: string; headers: Json }
 }
 
@@ -40,8 +40,8 @@ export function responsesOf(
   ])
   for (const [name, group] of Map.groupBy(drafts, (draft) => draft.name))
     components.responses[name] = merge(group, components.examples)
-  const reference = ({ status, name, codes, response: { description } }: ResponseDraft): [string, Json] => {
-    const isSame = codes.length > 0 || description === components.responses[name]?.description
+  const reference = ({ status, name, errors, response: { description } }: ResponseDraft): [string, Json] => {
+    const isSame = errors.length > 0 || description === components.responses[name]?.description
     return [status, { $ref: `#/components/responses/${name}`, ...(!isSame && { description }) }]
   }
   const byOperation = Map.groupBy(drafts, ({ operation }) => operation).entries()
@@ -52,20 +52,20 @@ export function responsesOf(
 function merge(group: readonly ResponseDraft[], examples: Json): Json {
   const [{ response, name }] = group as [ResponseDraft, ...ResponseDraft[]]
   const headers = mergeHeaders(group.map((draft) => draft.response.headers))
-  const codes = errorCodes.filter((code) => group.some((draft) => draft.codes.includes(code)))
-  for (const code of codes) examples[code] ??= errorExample(code)
-  if (codes.length === 0 || response.content) {
+  const errors = sortedUnique(group.flatMap((draft) => draft.errors))
+  for (const error of errors) examples[error.code] ??= errorExample(error)
+  if (errors.length === 0 || response.content) {
     const description = emptyBodyDescriptions[name] ?? response.description
     return { ...response, description, headers }
   }
-  return { description: describeCodes(codes), headers, content: errorContent(codes) }
+  return { description: describeCodes(errors), headers, content: errorContent(errors) }
 }
 
 function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
   return Object.entries(operation.responses).map(([status, response]) => {
     const { description, schema: zodSchema, types, stream } = response
     const headers = successHeaders(operation, status)
-    const draft = { operation, status, codes: [] }
+    const draft = { operation, status, errors: [] }
     if (types) {
       const name = `${operation.id[0]?.toUpperCase()}${operation.id.slice(1)}Content`
       return { ...draft, name, response: { description, headers, content: binaryContent(types) } }
@@ -87,11 +87,11 @@ function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
 }
 
 function errorDrafts(operation: Operation): ResponseDraft[] {
-  const drafts = [...errorsByStatus(operation)].map(([status, codes]): ResponseDraft => {
-    const response = { description: describeCodes(codes), headers: errorHeaders(operation, codes) }
-    return { operation, status, name: statusName(status), codes, response }
+  const drafts = [...errorsByStatus(operation)].map(([status, errors]): ResponseDraft => {
+    const response = { description: describeCodes(errors), headers: errorHeaders(operation, errors) }
+    return { operation, status, name: statusName(status), errors, response }
   })
-  const badRequest = String(errorCatalogue.validation_failed.status)
+  const badRequest = String(apiErrors.validation_failed.status)
   const hasBadRequest = drafts.some(({ status }) => status === badRequest)
   return hasBadRequest ? drafts : [...drafts, malformedRequest(operation, badRequest)]
 }
@@ -101,17 +101,17 @@ const malformedRequest = (operation: Operation, status: string): ResponseDraft =
   operation,
   status,
   name: 'MalformedRequest',
-  codes: ['validation_failed'],
+  errors: [apiErrors.validation_failed],
   response: {
     description:
       '`validation_failed`: The request is not valid HTTP, for example because its `Host` header is malformed. The response is sent before the request is counted and may lack the rate limit headers.',
     headers: { 'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string' } } },
-    content: errorContent(['validation_failed']),
+    content: errorContent([apiErrors.validation_failed]),
   },
 })
 
-function errorContent(codes: readonly ErrorCode[]): Json {
-  const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])
+function errorContent(errors: readonly ErrorDefinition[]): Json {
+  const examples = errors.map(({ code }) => [code, { $ref: `#/components/examples/${code}` }])
   return {
     'application/json': {
       schema: { $ref: '#/components/schemas/Error' },

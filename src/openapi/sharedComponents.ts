@@ -33,7 +33,7 @@ export function extractSharedComponents(operations: readonly Json[], components:
   const shareParameter = createSharing('parameters', components.parameters, operations.flatMap(parametersOf))
   for (const operation of operations) {
     operation.parameters = parametersOf(operation).map((parameter) =>
-      shareParameter(componentName(parameter), parameter),
+      shareParameter(parameterComponent(parameter), parameter),
     )
   }
 }
@@ -57,5 +57,5 @@ const headerName = (name: string, header: Json): string =>
   JSON.stringify(header) === JSON.stringify(deprecationLink) ? 'Deprecation-Link' : name
 
 /** Code generators make a type of a path or query parameter, such as `PetId`, so its name is capitalized. */
-const componentName = ({ name, in: location }: Json): string =>
+const parameterComponent = ({ name, in: location }: Json): string =>
   location === 'header' ? String(name) : String(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
 import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
 import { pageQuery, pageResponse } from '../api/pagination.ts'
@@ -9,6 +9,7 @@ import { recordAudit } from '../audit/queries.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
+import { petErrors } from '../pets/schemas.ts'
 import {
   isOpenOrderStatus,
   isOrderTransitionAllowed,
@@ -30,6 +31,7 @@ import {
 import {
   newOrderSchema,
   orderCursor,
+  orderErrors,
   orderFilterSchema,
   orderListSchema,
   orderSchema,
@@ -38,7 +40,7 @@ import {
 
 const params = z.object({ orderId: int64Text().meta({ description: 'The id of the order.' }) })
 
-const orderByIdOperation = { tag: 'Store', params, notFound: 'order_not_found' } as const
+const orderByIdOperation = { tag: 'Store', params, notFound: orderErrors.order_not_found } as const
 
 type OrderRoutesOptions = {
   readonly database: Database
@@ -46,109 +48,116 @@ type OrderRoutesOptions = {
   readonly holdMs: number
 }
 
-export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): Operation[] {
-  return [
-    defineOperation('listOrders', 'GET /store/orders', {
-      tag: 'Store',
-      allowsReplica: true,
-      summary: 'List orders',
-      description:
-        'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
-      scope: 'orders:read',
-      query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
-      responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
-      read: ({ query }, { db }) =>
-        pageResponse(orderCursor, {
-          url: `${baseUrl}/store/orders`,
-          query,
-          find: (limit, belowId, filter) => listOrders(db, filter, limit, belowId),
-          serialize: serializeOrder,
-        }),
-    }),
+const listOrdersOperation = ({ baseUrl }: OrderRoutesOptions) =>
+  defineOperation('listOrders', 'GET /store/orders', {
+    tag: 'Store',
+    allowsReplica: true,
+    summary: 'List orders',
+    description:
+      'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
+    scope: 'orders:read',
+    query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
+    responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
+    read: ({ query }, { db }) =>
+      pageResponse(orderCursor, {
+        url: `${baseUrl}/store/orders`,
+        query,
+        find: (limit, belowId, filter) => listOrders(db, filter, limit, belowId),
+        serialize: serializeOrder,
+      }),
+  })
 
-    defineOperation('createOrder', 'POST /store/orders', {
-      tag: 'Store',
-      summary: 'Place an order',
-      description:
-        'Places an order for an available animal, which becomes `pending` and is held. If several orders for one animal are sent at the same time, exactly one is placed.',
-      scope: 'orders:write',
-      body: newOrderSchema,
-      responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
-      errors: ['pet_not_found', 'pet_unavailable'],
-      location: ({ id }) => `/store/orders/${id}`,
-      subject: ({ body }) => `pet ${body.petId}`,
-      async precheck({ body }, { db, now }) {
-        if (await isPetHeld(db, body.petId, now)) throw new ApiError('pet_unavailable')
-      },
-      async write({ body }, { trx, now }): Promise<OperationResult> {
-        const { pet: found, openOrder } = await lockPetAndOrder(trx, body.petId, now)
-        const pet = orNotFound(found, 'pet_not_found')
-        if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
-        const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-        return { ...respond(201, serializeOrder(order)), subjectRef: subjectRefOf(order.id) }
-      },
-    }),
+const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
+  defineOperation('createOrder', 'POST /store/orders', {
+    tag: 'Store',
+    summary: 'Place an order',
+    description:
+      'Places an order for an available animal, which becomes `pending` and is held. If several orders for one animal are sent at the same time, exactly one is placed.',
+    scope: 'orders:write',
+    body: newOrderSchema,
+    responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
+    location: ({ id }) => `/store/orders/${id}`,
+    errors: [petErrors.pet_not_found, orderErrors.pet_unavailable],
+    subject: ({ body }) => `pet ${body.petId}`,
+    async precheck({ body }, { db, now }) {
+      if (await isPetHeld(db, body.petId, now)) throw new ApiError(orderErrors.pet_unavailable)
+    },
+    async write({ body }, { trx, now }): Promise<OperationResult> {
+      const { pet: found, openOrder } = await lockPetAndOrder(trx, body.petId, now)
+      const pet = orNotFound(found, petErrors.pet_not_found)
+      if (openOrder || pet.status !== 'available') throw new ApiError(orderErrors.pet_unavailable)
+      const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
+      return { ...respond(201, serializeOrder(order)), subjectRef: subjectRefOf(order.id) }
+    },
+  })
 
-    defineOperation('getOrder', 'GET /store/orders/{orderId}', {
-      ...orderByIdOperation,
-      allowsReplica: true,
-      summary: 'Get an order',
-      scope: 'orders:read',
-      responses: { 200: { description: 'The order.', schema: orderSchema } },
-      async read({ params: { orderId } }, { db }) {
-        return respond(200, serializeOrder(await orderOrNotFound(db, orderId)))
-      },
-    }),
+const getOrderOperation = defineOperation('getOrder', 'GET /store/orders/{orderId}', {
+  ...orderByIdOperation,
+  allowsReplica: true,
+  summary: 'Get an order',
+  scope: 'orders:read',
+  responses: { 200: { description: 'The order.', schema: orderSchema } },
+  async read({ params: { orderId } }, { db }) {
+    return respond(200, serializeOrder(await orderOrNotFound(db, orderId)))
+  },
+})
 
-    defineOperation('updateOrder', 'PATCH /store/orders/{orderId}', {
-      ...orderByIdOperation,
-      summary: 'Approve, deliver or cancel an order',
-      description:
-        'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
-      scope: 'orders:write',
-      body: orderUpdateSchema,
-      responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
-      errors: ['illegal_transition'],
-      subject: ({ params: { orderId } }) => `order ${orderId}`,
-      async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
-        const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), 'order_not_found')
-        if (!isOrderTransitionAllowed(order.status, status))
-          throw new ApiError('illegal_transition', illegalTransitionMessage(order.status, status))
-        const changed =
-          order.status === status ? order : (await updateOrderStatus(trx, order, pet, status, now)).order
-        // A principal that may only write orders must not see personal data.
-        const isReader = principal.scopes.has('orders:read')
-        return respond(200, serializeOrder(isReader ? changed : withoutPersonalData(changed)))
-      },
-    }),
+const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders/{orderId}', {
+  ...orderByIdOperation,
+  summary: 'Approve, deliver or cancel an order',
+  description:
+    'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
+  scope: 'orders:write',
+  body: orderUpdateSchema,
+  responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
+  errors: [apiErrors.illegal_transition],
+  subject: ({ params: { orderId } }) => `order ${orderId}`,
+  async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
+    const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), orderErrors.order_not_found)
+    if (!isOrderTransitionAllowed(order.status, status))
+      throw new ApiError(apiErrors.illegal_transition, illegalTransitionMessage(order.status, status))
+    const changed =
+      order.status === status ? order : (await updateOrderStatus(trx, order, pet, status, now)).order
+    // A principal that may only write orders must not see personal data.
+    const isReader = principal.scopes.has('orders:read')
+    return respond(200, serializeOrder(isReader ? changed : withoutPersonalData(changed)))
+  },
+})
 
-    defineOperation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
-      ...orderByIdOperation,
-      summary: "Erase an order's customer",
-      description: 'Erases the customer and the note permanently. The order itself is not deleted.',
-      scope: 'orders:write',
-      responses: { 204: { description: 'The personal data of the order was erased.' } },
-      async write({ params: { orderId } }, context) {
-        const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
-        const { id } = await orderOrNotFound(trx, orderId)
-        await eraseCustomer(trx, id, now)
-        await recordAudit(trx, byRequest(context), 'order.customer_erased', `order ${id}`)
-        // Parsing is exact, because all numbers in the response are ids that the service assigned.
-        await eraseFromIdempotencyRecords(subjectRefOf(id), (json) =>
-          toJson(withoutPersonalData(JSON.parse(json))),
-        )
-        afterCommit(() => database.truncateWal())
-        return respond(204)
-      },
-    }),
-  ]
-}
+const eraseOrderCustomerOperation = ({ database }: OrderRoutesOptions) =>
+  defineOperation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
+    ...orderByIdOperation,
+    summary: "Erase an order's customer",
+    description: 'Erases the customer and the note permanently. The order itself is not deleted.',
+    scope: 'orders:write',
+    responses: { 204: { description: 'The personal data of the order was erased.' } },
+    async write({ params: { orderId } }, context) {
+      const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
+      const { id } = await orderOrNotFound(trx, orderId)
+      await eraseCustomer(trx, id, now)
+      await recordAudit(trx, byRequest(context), 'order.customer_erased', `order ${id}`)
+      // Parsing is exact, because all numbers in the response are ids that the service assigned.
+      await eraseFromIdempotencyRecords(subjectRefOf(id), (json) =>
+        toJson(withoutPersonalData(JSON.parse(json))),
+      )
+      afterCommit(() => database.truncateWal())
+      return respond(204)
+    },
+  })
+
+export const orderRoutes = (options: OrderRoutesOptions): Operation[] => [
+  listOrdersOperation(options),
+  createOrderOperation(options),
+  getOrderOperation,
+  updateOrderOperation,
+  eraseOrderCustomerOperation(options),
+]
 
 /** Identifies the order in idempotency records, which keep a copy of the response. */
 const subjectRefOf = (orderId: number): string => `order ${orderId}`
 
 const orderOrNotFound = async (db: Db, id: bigint): Promise<Order> =>
-  orNotFound(await findOrder(db, Number(id)), 'order_not_found')
+  orNotFound(await findOrder(db, Number(id)), orderErrors.order_not_found)
 
 const illegalTransitionMessage = (from: OrderStatus, to: OrderStatus): string =>
   isOpenOrderStatus(from)

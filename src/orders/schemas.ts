@@ -1,11 +1,17 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { ListCursor } from '../api/pagination.ts'
 import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { customerNameLengthMax, emailLengthMax, noteLengthMax, orderStatuses } from './order.ts'
 
+export const orderErrors = defineErrors({
+  order_not_found: [404, 'There is no order with this id. GET /store/orders lists the existing ones.'],
+  pet_unavailable: [409, 'This animal is not available. Choose another one.'],
+})
+
 const customer = { name: 'Ada Example', email: 'ada@example.com' }
 
-export const orderStatusSchema = z
+const orderStatusSchema = z
   .enum(orderStatuses)
   .meta({ id: 'OrderStatus', description: 'The status of an order.' })
 export const customerSchema = z

@@ -1,13 +1,13 @@
 import { type Authenticator, authorize } from '../api/authentication.ts'
 import { prepareResponse } from '../api/response.ts'
-import type { Page } from '../api/router.ts'
+import type { WebPage } from '../api/router.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
  * For Prometheus. Requires a key with `keys:manage`, unless the operator has opened it. The request counts for the key, or
  * for the address if the key is not valid, as in the API. When open it counts as any other page does.
  */
-export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOpen: boolean): Page => ({
+export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOpen: boolean): WebPage => ({
   path: '/metrics',
   isExempt: !isOpen,
   requiresKey: !isOpen,

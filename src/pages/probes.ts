@@ -1,9 +1,9 @@
 import { respond } from '../api/operation.ts'
 import { type HeaderFields, prepareResponse } from '../api/response.ts'
-import type { Page } from '../api/router.ts'
+import type { WebPage } from '../api/router.ts'
 
 /** For load balancers and process supervisors. */
-export const probePages = (isReady: () => Promise<boolean>): Page[] => [
+export const probePages = (isReady: () => Promise<boolean>): WebPage[] => [
   { path: '/healthz', isExempt: true, serve: () => probeResponse(200, 'up') },
   {
     path: '/readyz',

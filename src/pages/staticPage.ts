@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { etagOf } from '../api/etag.ts'
 import { headerBlock, type PreparedResponse } from '../api/response.ts'
-import type { Page } from '../api/router.ts'
+import type { WebPage } from '../api/router.ts'
 import { acceptsGzip } from './acceptEncoding.ts'
 
 /** A page that is the same for every client. */
@@ -24,7 +24,7 @@ const compress = promisify(gzip)
  * Renders a page at its first request, then serves it from memory. There are as many pages as files in the package, so
  * memory is bounded.
  */
-export function serveFromMemory(page: StaticPage): Page {
+export function serveFromMemory(page: StaticPage): WebPage {
   let prepared: Promise<Representations> | undefined
   return {
     path: page.path,

@@ -1,7 +1,7 @@
 import type { RecordKey } from '../api/operation.ts'
 import type { Pet } from './pet.ts'
 
-export type CreateRequest = {
+type CreateRequest = {
   readonly pet: Omit<Pet, 'id'>
   readonly now: number
   /** The idempotency record to create with the pet. */

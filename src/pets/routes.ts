@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { etagHeader, etagOf, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { recordRetentionMs } from '../api/idempotency.ts'
 import {
@@ -21,6 +21,7 @@ import { createPet, deletePet, findPet, listPets, updatePet } from './queries.ts
 import {
   newPetSchema,
   petCursor,
+  petErrors,
   petFilterSchema,
   petListSchema,
   petSchema,
@@ -29,7 +30,7 @@ import {
 
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
 const subject = ({ params: { petId } }: { params: { petId: bigint } }) => `pet ${petId}`
-const petByIdOperation = { tag: 'Pets', params, notFound: 'pet_not_found' } as const
+const petByIdOperation = { tag: 'Pets', params, notFound: petErrors.pet_not_found } as const
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
 
@@ -54,139 +55,147 @@ type PetRoutesOptions = {
   ): Promise<{ pet: Pet | undefined; openOrder: object | undefined }>
 }
 
-export function petRoutes({ baseUrl, lockPetAndOrder, createBatch }: PetRoutesOptions): Operation[] {
-  /** The pet, locked, if it matches the `If-Match` header. */
-  async function petToChange(petId: bigint, context: WriteContext) {
-    const { pet: found, openOrder } = await lockPetAndOrder(context.trx, petId, context.now)
-    const pet = orNotFound(found, 'pet_not_found')
-    requireIfMatch(pet, context)
-    return { pet, hasOrder: openOrder !== undefined }
-  }
-
-  return [
-    defineOperation('listPets', 'GET /pets', {
-      tag: 'Pets',
-      cacheable: true,
-      allowsReplica: true,
-      summary: 'List animals',
-      description:
-        'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
-      scope: 'pets:read',
-      query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
-      requestHeaders: ifNoneMatch,
-      responses: {
-        200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
-        304: { description: 'The page has not changed.', headers: pageEtag },
-      },
-      async read({ query }, { db }) {
-        const page = await pageResponse(petCursor, {
-          url: `${baseUrl}/pets`,
-          query: { ...query, id: query.id && sortedUnique(query.id) },
-          find: (limit, belowId, filter) => listPets(db, filter, limit, belowId),
-        })
-        const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
-        return { ...page, headers: { ...page.headers, ETag } }
-      },
-    }),
-
-    defineOperation('createPet', 'POST /pets', {
-      tag: 'Pets',
-      summary: 'Add an animal',
-      description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
-      scope: 'pets:write',
-      body: newPetSchema,
-      responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etagHeader } },
-      location: ({ id }) => `/pets/${id}`,
-      async write({ body }, { trx, now }) {
-        return respondWithEtag(201, await createPet(trx, body, now))
-      },
-      ...(createBatch && {
-        async writeBatch(requests: readonly BatchedRequest<{ body: NewPet }>[]) {
-          const pets = requests.map(({ input: { body }, now, record }) => ({
-            pet: { ...body, status: body.status ?? 'available' },
-            now,
-            record,
-          }))
-          const ids = await createBatch(pets, recordRetentionMs, `${baseUrl}/pets/`)
-          return pets.map(({ pet: { name, categoryId, status } }, index) => {
-            const id = ids[index]
-            return id === undefined ? undefined : respondWithEtag(201, { id, name, categoryId, status })
-          })
-        },
-      }),
-    }),
-
-    defineOperation('getPet', 'GET /pets/{petId}', {
-      ...petByIdOperation,
-      cacheable: true,
-      allowsReplica: true,
-      cachedRow: {
-        id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
-        dependsOn: [{ table: 'pets', column: 'id' }],
-      },
-      summary: 'Get an animal',
-      description:
-        'Deprecated. This operation is removed on 5 December 2030. Use `GET /pets` with the `id` or `status` filter.',
-      scope: 'pets:read',
-      deprecation: getPetDeprecation,
-      requestHeaders: ifNoneMatch,
-      responses: {
-        200: { description: 'The animal.', schema: petSchema, headers: etagHeader },
-        304: { description: 'The animal has not changed.', headers: etagHeader },
-      },
-      errors: ['operation_removed'],
-      read: ({ params: { petId } }, { db }) =>
-        chain(findPet(db, petId), (pet) => respondWithEtag(200, orNotFound(pet, 'pet_not_found'))),
-    }),
-
-    defineOperation('updatePet', 'PATCH /pets/{petId}', {
-      ...petByIdOperation,
-      summary: 'Change an animal',
-      description:
-        'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
-      scope: 'pets:write',
-      body: petUpdateSchema,
-      requestHeaders: ifMatchParameter,
-      responses: {
-        200: { description: 'The animal after the change.', schema: petSchema, headers: etagHeader },
-      },
-      errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
-      subject,
-      async write({ params: { petId }, body }, context) {
-        const { categoryId } = body
-        const [isCategoryLocked, { pet, hasOrder }] = await Promise.all([
-          categoryId !== undefined && lockCategory(context.trx, categoryId),
-          petToChange(petId, context),
-        ])
-        const { status = pet.status } = body
-        if (hasOrder && status !== pet.status) throw new ApiError('pet_has_open_order')
-        if (!isPetTransitionAllowed(pet.status, status)) {
-          throw new ApiError(
-            'illegal_transition',
-            `The status of an animal cannot change from ${pet.status} to ${status}: change it to available first.`,
-          )
-        }
-        return respondWithEtag(200, await updatePet(context.trx, pet, body, context.now, isCategoryLocked))
-      },
-    }),
-
-    defineOperation('deletePet', 'DELETE /pets/{petId}', {
-      ...petByIdOperation,
-      summary: 'Remove an animal',
-      description: 'Removes an animal permanently.',
-      scope: 'pets:write',
-      requestHeaders: ifMatchParameter,
-      responses: { 204: { description: 'The animal was removed.' } },
-      errors: ['pet_has_open_order', 'precondition_failed'],
-      subject,
-      async write({ params: { petId } }, context) {
-        const { pet, hasOrder } = await petToChange(petId, context)
-        if (hasOrder) throw new ApiError('pet_has_open_order')
-        await deletePet(context.trx, pet, context.now)
-        return respond(204)
-      },
-    }),
-  ]
+/** The pet, locked, if it matches the `If-Match` header. */
+async function petToChange({ lockPetAndOrder }: PetRoutesOptions, petId: bigint, context: WriteContext) {
+  const { pet: found, openOrder } = await lockPetAndOrder(context.trx, petId, context.now)
+  const pet = orNotFound(found, petErrors.pet_not_found)
+  requireIfMatch(pet, context)
+  return { pet, hasOrder: openOrder !== undefined }
 }
+
+const listPetsOperation = ({ baseUrl }: PetRoutesOptions) =>
+  defineOperation('listPets', 'GET /pets', {
+    tag: 'Pets',
+    cacheable: true,
+    allowsReplica: true,
+    summary: 'List animals',
+    description:
+      'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
+    scope: 'pets:read',
+    query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
+    requestHeaders: ifNoneMatch,
+    responses: {
+      200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
+      304: { description: 'The page has not changed.', headers: pageEtag },
+    },
+    async read({ query }, { db }) {
+      const page = await pageResponse(petCursor, {
+        url: `${baseUrl}/pets`,
+        query: { ...query, id: query.id && sortedUnique(query.id) },
+        find: (limit, belowId, filter) => listPets(db, filter, limit, belowId),
+      })
+      const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
+      return { ...page, headers: { ...page.headers, ETag } }
+    },
+  })
+
+const createPetOperation = ({ baseUrl, createBatch }: PetRoutesOptions) =>
+  defineOperation('createPet', 'POST /pets', {
+    tag: 'Pets',
+    summary: 'Add an animal',
+    description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
+    scope: 'pets:write',
+    body: newPetSchema,
+    responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etagHeader } },
+    location: ({ id }) => `/pets/${id}`,
+    async write({ body }, { trx, now }) {
+      return respondWithEtag(201, await createPet(trx, body, now))
+    },
+    ...(createBatch && {
+      async writeBatch(requests: readonly BatchedRequest<{ body: NewPet }>[]) {
+        const pets = requests.map(({ input: { body }, now, record }) => ({
+          pet: { ...body, status: body.status ?? 'available' },
+          now,
+          record,
+        }))
+        const ids = await createBatch(pets, recordRetentionMs, `${baseUrl}/pets/`)
+        return pets.map(({ pet: { name, categoryId, status } }, index) => {
+          const id = ids[index]
+          return id === undefined ? undefined : respondWithEtag(201, { id, name, categoryId, status })
+        })
+      },
+    }),
+  })
+
+const getPetOperation = defineOperation('getPet', 'GET /pets/{petId}', {
+  ...petByIdOperation,
+  cacheable: true,
+  allowsReplica: true,
+  cachedRow: {
+    id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+    dependsOn: [{ table: 'pets', column: 'id' }],
+  },
+  summary: 'Get an animal',
+  description:
+    'Deprecated. This operation is removed on 5 December 2030. Use `GET /pets` with the `id` or `status` filter.',
+  scope: 'pets:read',
+  deprecation: getPetDeprecation,
+  requestHeaders: ifNoneMatch,
+  responses: {
+    200: { description: 'The animal.', schema: petSchema, headers: etagHeader },
+    304: { description: 'The animal has not changed.', headers: etagHeader },
+  },
+  errors: [apiErrors.operation_removed],
+  read: ({ params: { petId } }, { db }) =>
+    chain(findPet(db, petId), (pet) => respondWithEtag(200, orNotFound(pet, petErrors.pet_not_found))),
+})
+
+const updatePetOperation = (options: PetRoutesOptions) =>
+  defineOperation('updatePet', 'PATCH /pets/{petId}', {
+    ...petByIdOperation,
+    summary: 'Change an animal',
+    description:
+      'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
+    scope: 'pets:write',
+    body: petUpdateSchema,
+    requestHeaders: ifMatchParameter,
+    responses: {
+      200: { description: 'The animal after the change.', schema: petSchema, headers: etagHeader },
+    },
+    errors: [apiErrors.illegal_transition, petErrors.pet_has_open_order, apiErrors.precondition_failed],
+    subject,
+    async write({ params: { petId }, body }, context) {
+      const { categoryId } = body
+      const [isCategoryLocked, { pet, hasOrder }] = await Promise.all([
+        categoryId !== undefined && lockCategory(context.trx, categoryId),
+        petToChange(options, petId, context),
+      ])
+      const { status = pet.status } = body
+      if (hasOrder && status !== pet.status) throw new ApiError(petErrors.pet_has_open_order)
+      if (!isPetTransitionAllowed(pet.status, status)) {
+        throw new ApiError(
+          apiErrors.illegal_transition,
+          `The status of an animal cannot change from ${pet.status} to ${status}: change it to available first.`,
+        )
+      }
+      return respondWithEtag(200, await updatePet(context.trx, pet, body, context.now, isCategoryLocked))
+    },
+  })
+
+const deletePetOperation = (options: PetRoutesOptions) =>
+  defineOperation('deletePet', 'DELETE /pets/{petId}', {
+    ...petByIdOperation,
+    summary: 'Remove an animal',
+    description: 'Removes an animal permanently.',
+    scope: 'pets:write',
+    requestHeaders: ifMatchParameter,
+    responses: { 204: { description: 'The animal was removed.' } },
+    errors: [petErrors.pet_has_open_order, apiErrors.precondition_failed],
+    subject,
+    async write({ params: { petId } }, context) {
+      const { pet, hasOrder } = await petToChange(options, petId, context)
+      if (hasOrder) throw new ApiError(petErrors.pet_has_open_order)
+      await deletePet(context.trx, pet, context.now)
+      return respond(204)
+    },
+  })
+
+export const petRoutes = (options: PetRoutesOptions): Operation[] => [
+  listPetsOperation(options),
+  createPetOperation(options),
+  getPetOperation,
+  updatePetOperation(options),
+  deletePetOperation(options),
+]
 
 const sortedUnique = (ids: readonly bigint[]): bigint[] => [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))

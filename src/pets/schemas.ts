@@ -1,7 +1,16 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { ListCursor } from '../api/pagination.ts'
 import { int64, int64Text, nonBlankText } from '../api/validation.ts'
 import { petNameLengthMax, petStatuses } from './pet.ts'
+
+export const petErrors = defineErrors({
+  pet_not_found: [404, 'There is no animal with this id. GET /pets lists the existing ones.'],
+  pet_has_open_order: [
+    409,
+    'This animal has an open order. Deliver or cancel it first. GET /store/orders?petId= shows it.',
+  ],
+})
 
 const petStatusSchema = z.enum(petStatuses).meta({
   id: 'PetStatus',

@@ -96,7 +96,7 @@ function toResponse({ status, headers, callerHeaders, body, stream }: ApiRespons
   return new Response(content ?? (stream ? toReadableStream(stream) : null), { status, headers: fields })
 }
 
-export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
+function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
   let events: StreamEvents
   return new ReadableStream<Uint8Array>(
     {

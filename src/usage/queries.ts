@@ -3,7 +3,7 @@ import type { Db, Trx } from '../database/db.ts'
 import { insertMany } from '../database/preparedQuery.ts'
 import { buckets, toBuckets, type UsageBucket, type UsageRow } from './usage.ts'
 
-export const pruneRowsMax = 1_000
+const pruneRowsMax = 1_000
 
 /** Adds to the counts. The rows must be in the same order on all instances, so that they do not deadlock. */
 export async function addUsage(trx: Trx, rows: readonly UsageRow[]): Promise<void> {

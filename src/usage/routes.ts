@@ -2,7 +2,7 @@ import { orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
 import { findKey } from '../keys/queries.ts'
-import { keyByIdOperation } from '../keys/schemas.ts'
+import { keyByIdOperation, keyErrors } from '../keys/schemas.ts'
 import { findUsage } from './queries.ts'
 import { serializeBucket, usageSchema } from './schemas.ts'
 import { totalsKeyId } from './usage.ts'
@@ -17,32 +17,38 @@ type UsageRoutesOptions = {
   flushUsage(): Promise<void>
 }
 
-export function usageRoutes({ database, flushUsage }: UsageRoutesOptions): Operation[] {
-  async function usageOf(keyId: number, now: number) {
-    await flushUsage()
-    const { minutes, hours } = await findUsage(database.read, keyId, now)
-    return respond(200, { minutes: minutes.map(serializeBucket), hours: hours.map(serializeBucket) })
-  }
-
-  return [
-    defineOperation('getUsage', 'GET /usage', {
-      ...usageOperation,
-      summary: 'Get the usage of all keys',
-      description: `Includes requests without a valid key. ${retention}`,
-      responses: { 200: { description: 'Requests over time.', schema: usageSchema } },
-      read: (_input, { now }) => usageOf(totalsKeyId, now),
-    }),
-
-    defineOperation('getKeyUsage', 'GET /keys/{keyId}/usage', {
-      ...keyByIdOperation,
-      ...usageOperation,
-      summary: 'Get the usage of a key',
-      description: `${retention} A revoked key keeps its figures.`,
-      responses: { 200: { description: 'The requests of the key over time.', schema: usageSchema } },
-      async read({ params }, { now }) {
-        const { id } = orNotFound(await findKey(database.read, Number(params.keyId)), 'key_not_found')
-        return usageOf(id, now)
-      },
-    }),
-  ]
+async function usageOf({ database, flushUsage }: UsageRoutesOptions, keyId: number, now: number) {
+  await flushUsage()
+  const { minutes, hours } = await findUsage(database.read, keyId, now)
+  return respond(200, { minutes: minutes.map(serializeBucket), hours: hours.map(serializeBucket) })
 }
+
+const getUsageOperation = (options: UsageRoutesOptions) =>
+  defineOperation('getUsage', 'GET /usage', {
+    ...usageOperation,
+    summary: 'Get the usage of all keys',
+    description: `Includes requests without a valid key. ${retention}`,
+    responses: { 200: { description: 'Requests over time.', schema: usageSchema } },
+    read: (_input, { now }) => usageOf(options, totalsKeyId, now),
+  })
+
+const getKeyUsageOperation = (options: UsageRoutesOptions) =>
+  defineOperation('getKeyUsage', 'GET /keys/{keyId}/usage', {
+    ...keyByIdOperation,
+    ...usageOperation,
+    summary: 'Get the usage of a key',
+    description: `${retention} A revoked key keeps its figures.`,
+    responses: { 200: { description: 'The requests of the key over time.', schema: usageSchema } },
+    async read({ params }, { now }) {
+      const { id } = orNotFound(
+        await findKey(options.database.read, Number(params.keyId)),
+        keyErrors.key_not_found,
+      )
+      return usageOf(options, id, now)
+    },
+  })
+
+export const usageRoutes = (options: UsageRoutesOptions): Operation[] => [
+  getUsageOperation(options),
+  getKeyUsageOperation(options),
+]

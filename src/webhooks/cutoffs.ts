@@ -98,7 +98,7 @@ const deliveriesThrough = (db: Db, webhookId: number, through: number) =>
     .limit(1)
 
 /** Returns whether there is more to do. */
-export async function applyCutoffBatch(trx: Trx, webhookId: number, now: number): Promise<boolean> {
+async function applyCutoffBatch(trx: Trx, webhookId: number, now: number): Promise<boolean> {
   // Before its cutoffs are read: other instances apply them too, and a change may add some.
   await trx.selectFrom('webhooks').select('id').where('id', '=', webhookId).forUpdate().execute()
   const cutoffs = await findCutoffs(trx, webhookId)

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, apiErrors } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
@@ -8,7 +8,13 @@ import type { Database } from '../database/database.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
-import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
+import {
+  deliveryByIdOperation,
+  deliveryListSchema,
+  deliverySchema,
+  webhookByIdOperation,
+  webhookErrors,
+} from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
@@ -18,67 +24,76 @@ const cutoffRetrySeconds = '5'
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
 
-export function deliveryRoutes(database: Database, baseUrl: string): Operation[] {
-  return [
-    defineOperation('testWebhook', 'POST /webhooks/{webhookId}/test', {
-      ...webhookByIdOperation,
-      summary: 'Send a test message',
-      description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
-      responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
-      async write({ params }, context) {
-        const { trx, now } = context
-        const { id } = await webhookToChange(trx, params.webhookId)
-        await recordAudit(trx, byRequest(context), 'webhook.tested', `webhook ${id}`)
-        return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
-      },
-    }),
+type DeliveryRoutesOptions = { readonly database: Database; readonly baseUrl: string }
 
-    defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
-      ...webhookByIdOperation,
-      summary: 'List deliveries',
-      description: 'Newest first. Deliveries are retained for 30 days, like events.',
-      query: z.object(pageQuery),
-      responses: {
-        200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
-      },
-      read: ({ params: { webhookId }, query }) =>
-        pageResponse(new ListCursor(`deliveries ${webhookId}`), {
-          url: `${baseUrl}/webhooks/${webhookId}/deliveries`,
-          query,
-          async find(limit, belowId) {
-            const { id } = await webhookOrNotFound(database.read, webhookId)
-            // Before the deliveries: those of a cutoff that is complete in between have failed.
-            const cutoffs = await findCutoffs(database.read, id)
-            const deliveries = await listDeliveries(database.read, id, limit, belowId)
-            return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
-          },
-          serialize: serializeDelivery,
-        }),
-    }),
+const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{webhookId}/test', {
+  ...webhookByIdOperation,
+  summary: 'Send a test message',
+  description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
+  responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
+  async write({ params }, context) {
+    const { trx, now } = context
+    const { id } = await webhookToChange(trx, params.webhookId)
+    await recordAudit(trx, byRequest(context), 'webhook.tested', `webhook ${id}`)
+    return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
+  },
+})
 
-    defineOperation('retryDelivery', 'POST /webhooks/{webhookId}/deliveries/{deliveryId}/retry', {
-      ...deliveryByIdOperation,
-      summary: 'Retry a delivery now',
-      responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
-      async write({ params }, context) {
-        const { trx, now, principal } = context
-        const { id } = await webhookOrNotFound(trx, params.webhookId)
-        const cutoffs = await findCutoffs(trx, id)
-        const delivery = await findDelivery(trx, id, Number(params.deliveryId))
-        if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
-        requireEventAccess([delivery.event_type], principal)
-        // It would fail again without an attempt.
-        if (cutoffReason(cutoffs, delivery) !== undefined)
-          throw new ApiError('unavailable', cutoffMessage, {
-            headers: { 'Retry-After': cutoffRetrySeconds },
-          })
-        const retried = await retryDelivery(trx, delivery.id, now)
-        // It may have been pruned, or deleted with its webhook, since it was read.
-        if (!retried) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
-        const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
-        await recordAudit(trx, byRequest(context), 'webhook.retried', subject)
-        return respond(202, serializeDelivery(retried))
-      },
-    }),
-  ]
-}
+const listDeliveriesOperation = ({ database, baseUrl }: DeliveryRoutesOptions) =>
+  defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
+    ...webhookByIdOperation,
+    summary: 'List deliveries',
+    description: 'Newest first. Deliveries are retained for 30 days, like events.',
+    query: z.object(pageQuery),
+    responses: {
+      200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
+    },
+    read: ({ params: { webhookId }, query }) =>
+      pageResponse(new ListCursor(`deliveries ${webhookId}`), {
+        url: `${baseUrl}/webhooks/${webhookId}/deliveries`,
+        query,
+        async find(limit, belowId) {
+          const { id } = await webhookOrNotFound(database.read, webhookId)
+          // Before the deliveries: those of a cutoff that is complete in between have failed.
+          const cutoffs = await findCutoffs(database.read, id)
+          const deliveries = await listDeliveries(database.read, id, limit, belowId)
+          return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
+        },
+        serialize: serializeDelivery,
+      }),
+  })
+
+const retryDeliveryOperation = defineOperation(
+  'retryDelivery',
+  'POST /webhooks/{webhookId}/deliveries/{deliveryId}/retry',
+  {
+    ...deliveryByIdOperation,
+    summary: 'Retry a delivery now',
+    responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
+    async write({ params }, context) {
+      const { trx, now, principal } = context
+      const { id } = await webhookOrNotFound(trx, params.webhookId)
+      const cutoffs = await findCutoffs(trx, id)
+      const delivery = await findDelivery(trx, id, Number(params.deliveryId))
+      if (!delivery) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
+      requireEventAccess([delivery.event_type], principal)
+      // It would fail again without an attempt.
+      if (cutoffReason(cutoffs, delivery) !== undefined)
+        throw new ApiError(apiErrors.unavailable, cutoffMessage, {
+          headers: { 'Retry-After': cutoffRetrySeconds },
+        })
+      const retried = await retryDelivery(trx, delivery.id, now)
+      // It may have been pruned, or deleted with its webhook, since it was read.
+      if (!retried) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
+      const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
+      await recordAudit(trx, byRequest(context), 'webhook.retried', subject)
+      return respond(202, serializeDelivery(retried))
+    },
+  },
+)
+
+export const deliveryRoutes = (options: DeliveryRoutesOptions): Operation[] => [
+  testWebhookOperation,
+  listDeliveriesOperation(options),
+  retryDeliveryOperation,
+]

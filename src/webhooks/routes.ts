@@ -52,134 +52,145 @@ type WebhookRoutesOptions = {
   kinds: readonly EventKind[]
 }
 
-export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
-  const { database, allowed, baseUrl, kinds } = options
-  /** The webhook receives the events after this one that `recordWebhookStart` does not exclude. */
-  async function newestEventId(trx: Trx): Promise<number> {
-    // Gives ids to the events so far, or to some of them.
-    await database.readableThrough()
-    return lastEventId(trx, eventIdMax)
-  }
-
-  return [
-    defineOperation('listWebhooks', 'GET /webhooks', {
-      ...webhookOperation,
-      summary: 'List webhooks',
-      query: z.object(pageQuery),
-      responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
-      read: ({ query }) =>
-        pageResponse(webhookCursor, {
-          url: `${baseUrl}/webhooks`,
-          query,
-          find: (limit, belowId) => listWebhooks(database.read, limit, belowId),
-          serialize: serializeWebhook,
-        }),
-    }),
-
-    defineOperation('createWebhook', 'POST /webhooks', {
-      ...webhookOperation,
-      summary: 'Register a webhook',
-      description: 'The response contains the signing secret in `secret`. It is shown only once.',
-      hasSecretResponse: true,
-      sends: webhookMessage(kinds),
-      body: newWebhookSchema,
-      responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
-      location: ({ id }) => `/webhooks/${id}`,
-      async write({ body }, context) {
-        const { trx, now, principal } = context
-        validateUrl(body.url, allowed)
-        requireEventAccess(body.events, principal)
-        await trx.lockName('webhooks')
-        if ((await countWebhooks(trx)) >= webhooksMax)
-          throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
-        const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
-        await recordWebhookStart(trx, webhook.id)
-        await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
-        return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
-      },
-    }),
-
-    defineOperation('getWebhook', 'GET /webhooks/{webhookId}', {
-      ...webhookByIdOperation,
-      summary: 'Get a webhook',
-      responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
-      async read({ params }) {
-        return respond(200, serializeWebhook(await webhookOrNotFound(database.read, params.webhookId)))
-      },
-    }),
-
-    defineOperation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
-      ...webhookByIdOperation,
-      summary: 'Change, pause or resume a webhook',
-      description:
-        'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
-      body: webhookUpdateSchema,
-      responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
-      async write({ params, body }, context) {
-        const { trx, now, principal } = context
-        await lockDispatch(trx)
-        const webhook = await webhookToChange(trx, params.webhookId)
-        const { id } = webhook
-        const { url = webhook.url, events = webhook.events, status } = body
-        if (body.url !== undefined) validateUrl(url, allowed)
-        // Includes the previous event types: pending deliveries of these would go to the new URL.
-        requireEventAccess([...webhook.events, ...events], principal)
-        const isReenabled = status !== undefined && webhook.status === 'disabled'
-        const updated = await updateWebhook(trx, id, {
-          url,
-          events: JSON.stringify(events),
-          ...(status && { status, status_reason: null }),
-          ...(isReenabled && { from_event_id: await newestEventId(trx) }),
-        })
-        if (isReenabled) await recordWebhookStart(trx, id)
-        const failedTypes = typesToFail(webhook, updated, principal)
-        if (failedTypes.length > 0) await failPendingDeliveries(trx, id, now, failedTypes)
-        for (const action of changesOf(webhook, updated))
-          await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
-        return respond(200, serializeWebhook(updated))
-      },
-    }),
-
-    defineOperation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
-      ...webhookByIdOperation,
-      summary: 'Delete a webhook',
-      responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
-      async write({ params }, context) {
-        const { trx, now, principal } = context
-        const webhook = await webhookToChange(trx, params.webhookId)
-        requireEventAccess(webhook.events, principal)
-        await markWebhookDeleted(trx, webhook.id)
-        await deleteWebhookAndDeliveries(trx, webhook.id, now)
-        await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
-        return respond(204)
-      },
-    }),
-
-    defineOperation('rotateWebhookSecret', 'POST /webhooks/{webhookId}/rotate', {
-      ...webhookByIdOperation,
-      summary: 'Rotate the signing secret',
-      description:
-        'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends immediately.',
-      hasSecretResponse: true,
-      body: secretRotationSchema,
-      isBodyOptional: true,
-      responses: {
-        200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
-      },
-      async write({ params, body }, context) {
-        const { trx, now, principal } = context
-        const webhook = await webhookToChange(trx, params.webhookId)
-        requireEventAccess(webhook.events, principal)
-        const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
-        const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)
-        await recordAudit(trx, byRequest(context), 'webhook.rotated', `webhook ${webhook.id}`)
-        return respond(200, { ...serializeWebhook(rotated), secret: rotated.secret })
-      },
-    }),
-
-    ...deliveryRoutes(database, baseUrl),
-  ]
+/** The webhook receives the events after this one that `recordWebhookStart` does not exclude. */
+async function newestEventId(database: Database, trx: Trx): Promise<number> {
+  // Gives ids to the events so far, or to some of them.
+  await database.readableThrough()
+  return lastEventId(trx, eventIdMax)
 }
+
+const listWebhooksOperation = ({ database, baseUrl }: WebhookRoutesOptions) =>
+  defineOperation('listWebhooks', 'GET /webhooks', {
+    ...webhookOperation,
+    summary: 'List webhooks',
+    query: z.object(pageQuery),
+    responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
+    read: ({ query }) =>
+      pageResponse(webhookCursor, {
+        url: `${baseUrl}/webhooks`,
+        query,
+        find: (limit, belowId) => listWebhooks(database.read, limit, belowId),
+        serialize: serializeWebhook,
+      }),
+  })
+
+const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptions) =>
+  defineOperation('createWebhook', 'POST /webhooks', {
+    ...webhookOperation,
+    summary: 'Register a webhook',
+    description: 'The response contains the signing secret in `secret`. It is shown only once.',
+    hasSecretResponse: true,
+    sends: webhookMessage(kinds),
+    body: newWebhookSchema,
+    responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
+    location: ({ id }) => `/webhooks/${id}`,
+    async write({ body }, context) {
+      const { trx, now, principal } = context
+      validateUrl(body.url, allowed)
+      requireEventAccess(body.events, principal)
+      await trx.lockName('webhooks')
+      if ((await countWebhooks(trx)) >= webhooksMax)
+        throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
+      const webhook = await createWebhook(trx, body, await newestEventId(database, trx), now)
+      await recordWebhookStart(trx, webhook.id)
+      await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
+      return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
+    },
+  })
+
+const getWebhookOperation = ({ database }: WebhookRoutesOptions) =>
+  defineOperation('getWebhook', 'GET /webhooks/{webhookId}', {
+    ...webhookByIdOperation,
+    summary: 'Get a webhook',
+    responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
+    async read({ params }) {
+      return respond(200, serializeWebhook(await webhookOrNotFound(database.read, params.webhookId)))
+    },
+  })
+
+const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
+  defineOperation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
+    ...webhookByIdOperation,
+    summary: 'Change, pause or resume a webhook',
+    description:
+      'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
+    body: webhookUpdateSchema,
+    responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
+    async write({ params, body }, context) {
+      const { trx, now, principal } = context
+      await lockDispatch(trx)
+      const webhook = await webhookToChange(trx, params.webhookId)
+      const { id } = webhook
+      const { url = webhook.url, events = webhook.events, status } = body
+      if (body.url !== undefined) validateUrl(url, allowed)
+      // Includes the previous event types: pending deliveries of these would go to the new URL.
+      requireEventAccess([...webhook.events, ...events], principal)
+      const isReenabled = status !== undefined && webhook.status === 'disabled'
+      const updated = await updateWebhook(trx, id, {
+        url,
+        events: JSON.stringify(events),
+        ...(status && { status, status_reason: null }),
+        ...(isReenabled && { from_event_id: await newestEventId(database, trx) }),
+      })
+      if (isReenabled) await recordWebhookStart(trx, id)
+      const failedTypes = typesToFail(webhook, updated, principal)
+      if (failedTypes.length > 0) await failPendingDeliveries(trx, id, now, failedTypes)
+      for (const action of changesOf(webhook, updated))
+        await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
+      return respond(200, serializeWebhook(updated))
+    },
+  })
+
+const deleteWebhookOperation = defineOperation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
+  ...webhookByIdOperation,
+  summary: 'Delete a webhook',
+  responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
+  async write({ params }, context) {
+    const { trx, now, principal } = context
+    const webhook = await webhookToChange(trx, params.webhookId)
+    requireEventAccess(webhook.events, principal)
+    await markWebhookDeleted(trx, webhook.id)
+    await deleteWebhookAndDeliveries(trx, webhook.id, now)
+    await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
+    return respond(204)
+  },
+})
+
+const rotateWebhookSecretOperation = defineOperation(
+  'rotateWebhookSecret',
+  'POST /webhooks/{webhookId}/rotate',
+  {
+    ...webhookByIdOperation,
+    summary: 'Rotate the signing secret',
+    description:
+      'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends immediately.',
+    hasSecretResponse: true,
+    body: secretRotationSchema,
+    isBodyOptional: true,
+    responses: {
+      200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
+    },
+    async write({ params, body }, context) {
+      const { trx, now, principal } = context
+      const webhook = await webhookToChange(trx, params.webhookId)
+      requireEventAccess(webhook.events, principal)
+      const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
+      const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)
+      await recordAudit(trx, byRequest(context), 'webhook.rotated', `webhook ${webhook.id}`)
+      return respond(200, { ...serializeWebhook(rotated), secret: rotated.secret })
+    },
+  },
+)
+
+export const webhookRoutes = (options: WebhookRoutesOptions): Operation[] => [
+  listWebhooksOperation(options),
+  createWebhookOperation(options),
+  getWebhookOperation(options),
+  updateWebhookOperation(options),
+  deleteWebhookOperation,
+  rotateWebhookSecretOperation,
+  ...deliveryRoutes(options),
+]
 
 /**
  * The event types whose pending deliveries an update makes fail: those that it removes. A retry by hand can also queue one of

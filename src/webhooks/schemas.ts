@@ -1,8 +1,13 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { int64, int64Text, integer, timestampSchema } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
+
+export const webhookErrors = defineErrors({
+  webhook_not_found: [404, 'There is no webhook with this id. GET /webhooks lists the existing ones.'],
+})
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
 export const secretOverlapSecondsDefault = 24 * 60 * 60
@@ -143,6 +148,6 @@ export const webhookOperation = {
 export const webhookByIdOperation = {
   ...webhookOperation,
   params: z.object({ webhookId }),
-  notFound: 'webhook_not_found',
+  notFound: webhookErrors.webhook_not_found,
 } as const
 export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const

@@ -4,7 +4,10 @@ import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { benchSources, importsOf, type Source, sources } from '../support/sources.ts'
 
-const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'usage', 'audit']
+/** Every folder with operations. */
+const features = [
+  ...new Set(sources.filter(({ path }) => /outes\.ts$/.test(path)).map(({ folder }) => folder)),
+]
 
 /** What any part may import. */
 const everywhere = ['assets', 'clock', 'editDistance', 'maybePromise', 'nodeHttp']
@@ -43,7 +46,9 @@ const arrows: Record<string, readonly string[]> = {
   config: ['auth', 'editDistance'],
   pages: [...foundation, 'config', 'openapi', 'telemetry'],
   telemetry: [...foundation, 'server'],
-  ...Object.fromEntries(features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits', 'pages']])),
+  ...Object.fromEntries(
+    features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits', 'pages']]),
+  ),
   auth: [...foundation, 'limits'],
   limits: foundation,
   openapi: ['api', 'nodeHttp'],
@@ -144,6 +149,41 @@ describe('imports in src/', () => {
         assert.ok(byPath.has(path), `${source.path} imports ${path}.`)
       }
     }
+  })
+})
+
+describe('api/ and database/ know no feature', () => {
+  /** HTTP and SQL have events and keys of their own. */
+  const otherMeanings = ['events', 'keys']
+  /** The types of all tables, and the names of the migrations. */
+  const exempt = ['database/tables.ts', 'database/migrate.ts']
+  const bothCases = (word: string) => [
+    `(?<![A-Za-z])${word}`,
+    `(?<![A-Z])${word[0]?.toUpperCase()}${word.slice(1)}`,
+  ]
+  const words = features
+    .filter((feature) => !otherMeanings.includes(feature))
+    .flatMap((feature) => [feature, feature.replace(/ies$/, 'y').replace(/s$/, '')])
+  // The query builder has `orderBy`.
+  const named = new RegExp(`(?:${words.flatMap(bothCases).join('|')})(?![a-z]|By\\b)`)
+
+  for (const { path, folder, text } of sources) {
+    if (!['api', 'database'].includes(folder) || exempt.includes(path)) continue
+    test(path, () => {
+      for (const line of withoutComments(text).split('\n')) assert.doesNotMatch(line, named)
+    })
+  }
+
+  test('this test finds their names in code', () => {
+    for (const code of [
+      'pet_not_found',
+      'selectFrom("orders")',
+      'type PetStatus',
+      'orderId',
+      'categories: 1',
+    ])
+      assert.match(code, named)
+    for (const code of ['.orderBy(', 'ORDER BY', 'petstore.db', 'recorder']) assert.doesNotMatch(code, named)
   })
 })
 

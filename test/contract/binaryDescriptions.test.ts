@@ -56,7 +56,10 @@ test('the generated types have bytes for raw bodies and binary responses', (t) =
   writeFileSync(join(folder, 'openapi.json'), JSON.stringify(document))
   execFileSync(process.execPath, [join(folder, 'tools/apiTypes.ts')])
   const types = readFileSync(join(folder, 'client/src/schema.ts'), 'utf8')
-  assert.match(types, /addPicture: \{[^}]*\}[^}]*body: Blob \| ArrayBuffer \| Uint8Array\n {2}response: Picture\n/)
+  assert.match(
+    types,
+    /addPicture: \{[^}]*\}[^}]*body: Blob \| ArrayBuffer \| Uint8Array\n {2}response: Picture\n/,
+  )
   assert.match(types, /getPicture: \{[^}]*\}[^}]*body: undefined\n {2}response: Blob\n/)
   assert.match(types, /addPicture: \["POST","\/test\/pets\/\{petId\}\/pictures"\],/)
   assert.match(types, /getPicture: \["GET","\/test\/pictures\/\{name\}","image\/webp","image\/png"\],/)

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { breakingChanges } from '../support/breakingChanges.ts'
+import { forbiddenChanges } from '../support/breakingChanges.ts'
 import { readDocument, root } from '../support/openapi.ts'
 
+const changelog = readFileSync(`${root}CHANGELOG.md`, 'utf8')
+
 for (const file of readdirSync(`${root}docs/openapi`)) {
-  test(`nothing that callers of ${file.replace('.json', '')} rely on has changed`, () => {
+  const version = file.replace('.json', '')
+  test(`nothing that callers of ${version} rely on has changed`, () => {
     const released = readDocument(`docs/openapi/${file}`)
-    assert.deepEqual(breakingChanges(released, readDocument('openapi.json')), [])
+    const [newer, older] = changelog.split(`\n## [${version}] `)
+    assert.ok(older !== undefined, `CHANGELOG.md has no section of ${version}.`)
+    assert.deepEqual(forbiddenChanges(released, readDocument('openapi.json'), String(newer)), [])
   })
 }

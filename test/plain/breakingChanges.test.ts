@@ -1,9 +1,44 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { breakingChanges } from '../support/breakingChanges.ts'
+import { breakingChanges, forbiddenChanges } from '../support/breakingChanges.ts'
 import { type Node, readDocument } from '../support/openapi.ts'
 
 const baseline = readDocument('docs/openapi/1.0.0.json')
+
+describe('an incompatible change of an operation that is not stable', () => {
+  const after = structuredClone(baseline)
+  delete after.paths['/store/inventory']
+  delete after.paths['/events'].get.responses['410']
+  delete after.webhooks.event
+  const changes = (notes: string) => forbiddenChanges(baseline, after, notes)
+
+  test('fails if the changelog does not name the operation under Changed or Removed', () => {
+    for (const notes of ['', '### Added\n\n- `getInventory`, `listEvents`, `receiveEvent`\n']) {
+      const [inventory, events, webhook, ...others] = changes(notes)
+      assert.deepEqual(others, [])
+      assert.match(String(inventory), /^GET \/store\/inventory: was removed\. .* beta, .*name `getInventory`/)
+      assert.match(
+        String(events),
+        /^GET \/events: no longer returns 410\. .* experimental, .*name `listEvents`/,
+      )
+      assert.match(String(webhook), /^webhook event: was removed\. .* experimental, /)
+    }
+  })
+
+  test('passes if it does', () => {
+    const { operationId } = baseline.webhooks.event.post
+    const notes = `## [Unreleased]\n\n### Changed\n\n- \`listEvents\` has no 410.\n\n## [1.1.0] - 2026-11-17\n\n### Removed\n\n- \`getInventory\`, \`${operationId}\`\n`
+    assert.deepEqual(changes(notes), [])
+  })
+
+  test('does not excuse one of a stable operation', () => {
+    const broken = structuredClone(baseline)
+    delete broken.paths['/limits']
+    assert.deepEqual(forbiddenChanges(baseline, broken, '### Removed\n\n- `getLimits`\n'), [
+      'GET /limits: was removed',
+    ])
+  })
+})
 
 type Mutation = { name: string; mutate(document: Node): void; says?: RegExp }
 

@@ -22,6 +22,7 @@ describe('an environment file is read as systemd reads it', () => {
     ['A=1\nA=2\n', { A: '2' }],
     ['export A=1\n1B=2\nno value\nC=3\n', { C: '3' }],
     ["A='open\n", { A: 'open\n' }],
+    ['A="open\\"', { A: 'open"' }],
   ]
   for (const [text, variables] of scenarios)
     test(JSON.stringify(text), () =>

@@ -9,11 +9,11 @@ import {
   currentWindows,
   type Decision,
   dayMs,
-  emptyUsage,
+  emptyLimitState,
   isBanned,
+  type LimitState,
   minuteMs,
   mostRestrictive,
-  type Usage,
   type Windows,
 } from '../../src/limits/window.ts'
 
@@ -21,7 +21,7 @@ type Outcome = Decision['outcome']
 
 /** A key under test. */
 class Subject {
-  usage: Usage = emptyUsage
+  state: LimitState = emptyLimitState
   unbannedAt = 0
   readonly #banAfter: number
 
@@ -31,13 +31,13 @@ class Subject {
 
   request(limits: Limits, now: number): Outcome {
     const key = { limits, origins: [], unbannedAt: this.unbannedAt }
-    const { usage, decision } = countRequest(this.usage, key, now, this.#banAfter)
-    this.usage = usage
+    const { state, decision } = countRequest(this.state, key, now, this.#banAfter)
+    this.state = state
     return decision.outcome
   }
 
   windows(limits: Limits, now: number): Windows {
-    return currentWindows(advance(this.usage, now), limits, now)
+    return currentWindows(advance(this.state, now), limits, now)
   }
 }
 
@@ -137,8 +137,8 @@ function assertSame(subject: Subject, model: Model, limits: Limits, now: number)
     })
   }
   const ban = model.banAt(now)
-  assert.equal(isBanned(subject.usage, now), ban !== undefined)
-  if (ban) assert.equal(subject.usage.bannedUntil, ban.endsAt)
+  assert.equal(isBanned(subject.state, now), ban !== undefined)
+  if (ban) assert.equal(subject.state.bannedUntil, ban.endsAt)
 }
 
 const start = Date.UTC(2026, 10, 15)
@@ -297,8 +297,8 @@ test('bans last 5, 10, 20 minutes and so on up to 24 hours, and 5 minutes again 
   const beBanned = () => {
     subject.request(allowed, now)
     assert.equal(subject.request(allowed, now), 'banned')
-    lengths.push((subject.usage.bannedUntil - now) / minuteMs)
-    now = subject.usage.bannedUntil
+    lengths.push((subject.state.bannedUntil - now) / minuteMs)
+    now = subject.state.bannedUntil
   }
   for (let i = 0; i < 11; i++) beBanned()
   assert.deepEqual(lengths, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440])
@@ -319,11 +319,11 @@ test('requests during a ban change nothing', () => {
         const subject = new Subject(1)
         subject.request(allowed, start)
         subject.request(allowed, start)
-        const banned = subject.usage
+        const banned = subject.state
         for (const ms of offsets.toSorted((a, b) => a - b)) {
           assert.equal(subject.request(allowed, start + ms), 'banned')
         }
-        assert.deepEqual(subject.usage, banned)
+        assert.deepEqual(subject.state, banned)
         assert.equal(subject.request(allowed, start + 5 * minuteMs), 'admitted')
       },
     ),
@@ -337,7 +337,7 @@ test('after a ban is lifted, the next one lasts 5 minutes', () => {
   subject.request(allowed, start)
   subject.unbannedAt = start + 1
   assert.equal(subject.request(allowed, start + 2), 'banned')
-  assert.equal(subject.usage.bannedUntil, start + 2 + 5 * minuteMs)
+  assert.equal(subject.state.bannedUntil, start + 2 + 5 * minuteMs)
 })
 
 test('lifting a ban does not affect a ban that starts later', () => {
@@ -385,7 +385,7 @@ test('headers agree with the windows, and a request after Retry-After is admitte
         const back = now + Number(retryAfterSeconds(resetsAt, now)) * 1000
         assert.ok(back >= Number(headers.reset) * 1000)
         const returning = new Subject()
-        returning.usage = subject.usage
+        returning.state = subject.state
         assert.equal(returning.request(allowed, back), 'admitted')
       }
     }),

@@ -6,7 +6,7 @@ import type { ReadContext } from '../../src/api/operation.ts'
 import type { Db } from '../../src/database/db.ts'
 import { SqliteDb } from '../../src/database/sqlite/driver.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { inventoryRoutes } from '../../src/inventory/routes.ts'
+import { getInventoryOperation } from '../../src/inventory/routes.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
 import { cliOn, cliOnNewDatabase } from '../support/commands.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
@@ -21,9 +21,9 @@ test('reading the inventory reads only its table, which has one row per status',
       if (action === constants.SQLITE_READ) tables.add(table)
       return constants.SQLITE_OK
     })
-    const [operation] = inventoryRoutes
     const context = { db: new SqliteDb(connection) as Db } as ReadContext
-    const response = await operation?.read?.({ params: {}, query: {}, body: {}, bytes: new Uint8Array() }, context)
+    const input = { params: {}, query: {}, body: {}, bytes: new Uint8Array() }
+    const response = await getInventoryOperation.read?.(input, context)
     assert.deepEqual(JSON.parse(response?.json ?? ''), { available: 7, pending: 2, sold: 1 })
     assert.deepEqual([...tables], ['inventory'])
     connection.setAuthorizer(null)

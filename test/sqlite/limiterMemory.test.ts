@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { MemoryRateLimiter } from '../../src/limits/memoryRateLimiter.ts'
-import { findUsage } from '../../src/limits/queries.ts'
+import { findLimitState } from '../../src/limits/queries.ts'
+import { SqliteRateLimiter } from '../../src/limits/sqliteRateLimiter.ts'
 import { TransientLimiter } from '../../src/limits/transientLimiter.ts'
 import { dayMs, minuteMs } from '../../src/limits/window.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 
 const limiterWith = (keysMax: number) =>
-  new MemoryRateLimiter({ database, clock: () => start, banAfterRejections, keysMax })
+  new SqliteRateLimiter({ database, clock: () => start, banAfterRejections, keysMax })
 const keyWith = (id: number) => ({ id, limits, origins: [], unbannedAt: 0 })
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
@@ -134,9 +134,9 @@ test('requests that race with eviction and flushes are counted exactly', async (
         const requested = given.filter((request) => request.id === id).length
         const expected = Math.min(requested, limits.perMinute)
         assert.equal(admitted.get(id) ?? 0, expected)
-        const stored = await findUsage(database.read, firstId + id)
-        assert.equal(stored?.usage.minuteUsed ?? 0, expected)
-        assert.equal(stored?.usage.rejections ?? 0, requested - expected)
+        const stored = await findLimitState(database.read, firstId + id)
+        assert.equal(stored?.state.minuteUsed ?? 0, expected)
+        assert.equal(stored?.state.rejections ?? 0, requested - expected)
       }
     }),
     { numRuns: 60 },
@@ -163,7 +163,7 @@ test('flushes that are requested during a flush share the next one', async () =>
       return database.write(work)
     },
   }
-  const limiter = new MemoryRateLimiter({ database: counting, clock: () => start, banAfterRejections })
+  const limiter = new SqliteRateLimiter({ database: counting, clock: () => start, banAfterRejections })
   await limiter.consume(keyWith(1), start)
   const first = limiter.flush()
   await nextTurn()
@@ -173,12 +173,12 @@ test('flushes that are requested during a flush share the next one', async () =>
   assert.equal(new Set(others).size, 1)
   await Promise.all([first, ...others])
   assert.equal(writes, 2)
-  assert.equal((await findUsage(database.read, 1))?.usage.minuteUsed, 2)
+  assert.equal((await findLimitState(database.read, 1))?.state.minuteUsed, 2)
 })
 
 test('counts of a database that was replaced are dropped, not written to the new one', async () => {
   let isSame = true
-  const limiter = new MemoryRateLimiter({
+  const limiter = new SqliteRateLimiter({
     database,
     clock: () => start,
     banAfterRejections,
@@ -189,7 +189,7 @@ test('counts of a database that was replaced are dropped, not written to the new
   for (const _ of range(0, 5)) await limiter.consume(keyWith(1), start)
   isSame = false
   await limiter.flush()
-  assert.equal((await findUsage(database.read, 1))?.usage.minuteUsed, 1)
+  assert.equal((await findLimitState(database.read, 1))?.state.minuteUsed, 1)
   const { windows } = await limiter.peek(keyWith(1), start)
   assert.equal(windows.minute.remaining, limits.perMinute - 1)
 })

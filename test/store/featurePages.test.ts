@@ -15,10 +15,8 @@ before(async () => {
 
 let addresses = 0
 /** From an address that has sent nothing so far, unless one is given. */
-const send = (
-  path: string,
-  { method = 'GET', headers = {}, address = `203.0.113.${++addresses}` } = {},
-) => service.request(method, path, { headers: { ...headers, 'x-forwarded-for': address } })
+const send = (path: string, { method = 'GET', headers = {}, address = `203.0.113.${++addresses}` } = {}) =>
+  service.request(method, path, { headers: { ...headers, 'x-forwarded-for': address } })
 
 /** Requests to the page so far, by status. */
 async function counted(): Promise<Record<string, number>> {
@@ -73,7 +71,9 @@ describe('a page of a feature', () => {
     const after = await counted()
     for (const status of ['200', '404', '500'])
       assert.equal((after[status] ?? 0) - (before[status] ?? 0), 1, status)
-    const line = service.logLines.map((text) => JSON.parse(text)).find(({ requestId }) => requestId === 'seen')
+    const line = service.logLines
+      .map((text) => JSON.parse(text))
+      .find(({ requestId }) => requestId === 'seen')
     assert.deepEqual([line?.operation, line?.status], ['noticeBoard', 200])
   })
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { ErrorCode } from '../../src/api/errors.ts'
 import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import type { ClientResponse } from '../support/client.ts'
@@ -231,7 +230,7 @@ describe('updateOrder', () => {
     }
   }
 
-  const badBodies: [body: string, code: ErrorCode][] = [
+  const badBodies: [body: string, code: string][] = [
     ['', 'malformed_json'],
     ['{}', 'validation_failed'],
     ['{"status":null}', 'validation_failed'],
@@ -371,8 +370,8 @@ describe('listOrders', () => {
     assert.deepEqual(seen, orders.slice(0, 4))
   })
 
-  const badQueries: [query: string, code: ErrorCode][] = [
-    ...['0', '101', 'abc', '1.5', '%2B5', ''].map((limit): [string, ErrorCode] => [
+  const badQueries: [query: string, code: string][] = [
+    ...['0', '101', 'abc', '1.5', '%2B5', ''].map((limit): [string, string] => [
       `limit=${limit}`,
       'validation_failed',
     ]),

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import * as z from 'zod'
-import { ApiError } from '../../src/api/errors.ts'
+import { ApiError, apiErrors } from '../../src/api/errors.ts'
 import { etagOf } from '../../src/api/etag.ts'
 import { defineOperation, type Operation, respond } from '../../src/api/operation.ts'
 import type { BodyTime } from '../../src/api/request.ts'
 import { prepareResponse } from '../../src/api/response.ts'
-import type { Page, PageAllowance } from '../../src/api/router.ts'
+import type { PageAllowance, WebPage } from '../../src/api/router.ts'
 import { int64Text } from '../../src/api/validation.ts'
 import { createCategory } from '../../src/categories/queries.ts'
+import { orderErrors } from '../../src/orders/schemas.ts'
 import { findPet } from '../../src/pets/queries.ts'
-import { petSchema } from '../../src/pets/schemas.ts'
+import { petErrors, petSchema } from '../../src/pets/schemas.ts'
 
 /** Operations and pages that no feature has yet, for tests of what an operation and a page can declare. */
 
@@ -39,16 +40,17 @@ const pictureOperation = (id: string, path: string, time: BodyTime) =>
     ...common,
     summary: 'Add a picture',
     params: petParams,
-    notFound: 'pet_not_found',
+    notFound: petErrors.pet_not_found,
     rawBody: { types: pictureTypes, bytesMax: pictureBytesMax, time },
     responses: { 201: { description: 'The picture was added.', schema: pictureSchema } },
-    errors: ['pet_unavailable'],
+    errors: [orderErrors.pet_unavailable],
     location: (created, { params }) => `/test/pets/${params.petId}/pictures/${created.id}`,
     async prepare({ bytes }) {
       state.prepared++
       const text = Buffer.from(bytes.subarray(0, 100)).toString()
       if (text.startsWith('wait')) await released.promise
-      if (text.startsWith('reject')) throw new ApiError('pet_unavailable', 'This picture is not one.')
+      if (text.startsWith('reject'))
+        throw new ApiError(orderErrors.pet_unavailable, 'This picture is not one.')
       if (text.startsWith('fail')) throw new Error('The preparation failed.')
       return { digest: createHash('sha256').update(bytes).digest('hex'), prepared: state.prepared }
     },
@@ -85,7 +87,7 @@ export const operations: Operation[] = [
       304: { description: 'The picture has not changed.' },
     },
     read({ params: { name } }) {
-      if (name === 'none') throw new ApiError('not_found')
+      if (name === 'none') throw new ApiError(apiErrors.not_found)
       const bytes = Buffer.from([0, 255, 128, 13, 10, ...Buffer.from(name)])
       const headers = {
         'Content-Type': 'image/webp',
@@ -113,7 +115,7 @@ export const operations: Operation[] = [
   }),
 ]
 
-export const pages: Page[] = [
+export const pages: WebPage[] = [
   {
     path: '/board/{petId}',
     id: 'noticeBoard',

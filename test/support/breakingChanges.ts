@@ -1,26 +1,67 @@
-import { type Node, resolve } from './openapi.ts'
+import { type Node, operationsOf, resolve } from './openapi.ts'
+
+/** A difference that breaks a caller, and the operation that has it. */
+type BreakingChange = { readonly text: string; readonly operation?: Node }
 
 /**
  * The differences between two OpenAPI documents that break a caller written for the first, as sentences.
  * A request may require less than before and a response may promise more. The opposite breaks callers.
  */
-export function breakingChanges(before: Node, after: Node): string[] {
-  const changes: string[] = []
-  const report = (at: string, what: string) => void changes.push(`${at}: ${what}`)
+export const breakingChanges = (before: Node, after: Node): string[] =>
+  findChanges(before, after).map((change) => change.text)
+
+/**
+ * The differences that no version after the first document may have. Operations that are not stable may change, if the
+ * changelog names them.
+ */
+export function forbiddenChanges(before: Node, after: Node, changelog: string): string[] {
+  const listed = listedOperations(changelog)
+  return findChanges(before, after).flatMap(({ text, operation }) => {
+    const stability = operation && stabilityOf(before, operation)
+    if (!operation || stability === 'stable') return [text]
+    if (listed.has(operation.operationId)) return []
+    return [
+      `${text}. The operation is ${stability}, so this is allowed if CHANGELOG.md says so: name \`${operation.operationId}\` under "Changed" or "Removed".`,
+    ]
+  })
+}
+
+/** What the lists "Changed" and "Removed" name in backticks. */
+function listedOperations(changelog: string): ReadonlySet<string> {
+  const lists = changelog.split(/^#+ /m).filter((section) => /^(?:Changed|Removed)\n/.test(section))
+  return new Set(lists.flatMap((list) => [...list.matchAll(/`(\w+)`/g)].map((match) => String(match[1]))))
+}
+
+/** A webhook is as stable as the operations with its tag. */
+function stabilityOf(document: Node, operation: Node): string {
+  const [tag] = operation.tags
+  const own = operation['x-stability']
+  const others = operationsOf(document).filter((other) => other.operation.tags.includes(tag))
+  return own ?? others[0]?.operation['x-stability'] ?? 'stable'
+}
+
+function findChanges(before: Node, after: Node): BreakingChange[] {
+  const changes: BreakingChange[] = []
+  let operation: Node | undefined
+  const report = (at: string, what: string) =>
+    void changes.push({ text: `${at}: ${what}`, ...(operation && { operation }) })
   const comparer = new Comparer(before, after, report)
   for (const [path, item] of entries(before.paths)) {
-    for (const [method, operation] of entries(item)) {
+    for (const [method, described] of entries(item)) {
+      operation = described
       const at = `${method.toUpperCase()} ${path}`
       const now = after.paths?.[path]?.[method]
       if (now === undefined) report(at, 'was removed')
-      else comparer.operation(at, operation, now)
+      else comparer.operation(at, described, now)
     }
   }
   for (const [name, { post }] of entries(before.webhooks)) {
+    operation = post as Node
     const now = after.webhooks?.[name]?.post
     if (now === undefined) report(`webhook ${name}`, 'was removed')
-    else comparer.webhook(`webhook ${name}`, post as Node, now)
+    else comparer.webhook(`webhook ${name}`, operation, now)
   }
+  operation = undefined
   comparer.same('security', before.security, after.security)
   for (const [name, { type, scheme, in: where }] of entries(before.components?.securitySchemes)) {
     const now = after.components?.securitySchemes?.[name] ?? {}

@@ -3,18 +3,18 @@ import type { TestContext } from 'node:test'
 import fc from 'fast-check'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { type ApiKey, ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
-import { embeddedKeyStore } from '../../src/auth/embeddedKeyStore.ts'
 import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
 import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
+import { sqliteKeyStore } from '../../src/auth/sqliteKeyStore.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
-import { MemoryRateLimiter } from '../../src/limits/memoryRateLimiter.ts'
 import { type Plan, planNames } from '../../src/limits/plans.ts'
 import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
-import { findUsage } from '../../src/limits/queries.ts'
+import { findLimitState } from '../../src/limits/queries.ts'
 import type { RateLimiter } from '../../src/limits/rateLimiter.ts'
+import { SqliteRateLimiter } from '../../src/limits/sqliteRateLimiter.ts'
 import { addressLimits, dayMs, exemptLimits, minuteMs } from '../../src/limits/window.ts'
 import { openDatabaseFor } from './engine.ts'
 import { folderFor } from './servers.ts'
@@ -37,8 +37,8 @@ export function postgresSide(database: Database, clock: Clock, banAfterRejection
 
 function memorySide(database: Database, clock: Clock, banAfterRejections: number): Side {
   const cache = new ApiKeyCache(database, 'production')
-  const limiter = new MemoryRateLimiter({ database, banAfterRejections, clock })
-  return { database, cache, limiter, keys: embeddedKeyStore(cache, limiter, clock) }
+  const limiter = new SqliteRateLimiter({ database, banAfterRejections, clock })
+  return { database, cache, limiter, keys: sqliteKeyStore(cache, limiter, clock) }
 }
 
 type Request = { token: string | undefined; address: string; origin?: string | undefined; isExempt?: boolean }
@@ -198,7 +198,9 @@ export async function compareKeyCounts(t: TestContext, runs: number): Promise<vo
       }
     }
     for (const { limiter } of sides) await limiter.flush()
-    const [stored, expected] = await Promise.all(sides.map(({ database }) => findUsage(database.read, id)))
+    const [stored, expected] = await Promise.all(
+      sides.map(({ database }) => findLimitState(database.read, id)),
+    )
     assert.deepEqual(stored, expected)
   }
 

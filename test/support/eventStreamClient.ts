@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { eventually } from './eventually.ts'
 
-export type ReceivedEvent = { id: number; type: string; data: unknown }
+type ReceivedEvent = { id: number; type: string; data: unknown }
 
 /** A stream of server-sent events and what it has received. */
 export type EventStreamClient = {

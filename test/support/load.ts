@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { errorCatalogue } from '../../src/api/errors.ts'
+import { apiErrors } from '../../src/api/errors.ts'
 import type { Client, ClientResponse, RequestOptions } from './client.ts'
 import { assertError, assertResponseHeaders } from './responses.ts'
 
@@ -15,7 +15,7 @@ export function assertUnavailable(response: ClientResponse, method = 'GET'): voi
   assertError(response, 503, 'unavailable')
   assertResponseHeaders(response, method)
   assert.match(String(response.headers['retry-after']), /^[1-9]\d*$/)
-  if (!isOutcomeUnknown(response)) assert.equal(response.json.message, errorCatalogue.unavailable.message)
+  if (!isOutcomeUnknown(response)) assert.equal(response.json.message, apiErrors.unavailable.message)
 }
 
 type Kind = 'read' | 'write'

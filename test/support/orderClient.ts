@@ -6,7 +6,7 @@ import { startTestService, type TestService } from './service.ts'
 export const hourMs = 60 * 60 * 1000
 export const holdMs = 72 * hourMs
 
-export type Event = { id: number; type: string; createdAt: string; data: Record<string, unknown> }
+type Event = { id: number; type: string; createdAt: string; data: Record<string, unknown> }
 
 /** A service and helpers to place orders. Every response is checked for the common form. */
 export type OrderClient = {

@@ -14,7 +14,7 @@ import { Shell } from './Shell.tsx'
 import { type Screen, screens } from './screens.tsx'
 import { hasScope, isRestoring, restoreError, restoreSession, session, signOut } from './session.ts'
 
-export const allowedScreens = (): readonly Screen[] =>
+const allowedScreens = (): readonly Screen[] =>
   screens.filter(({ scopes }) => scopes.length === 0 || scopes.some((scope) => hasScope(scope)))
 
 export function App() {

@@ -14,7 +14,7 @@ export type UndoableAction = {
   undo(): void
 }
 
-export const undoMs = 6_000
+const undoMs = 6_000
 
 type Pending = { finish(isLeaving: boolean): void; undo(): void }
 /** In the order of the actions. */

@@ -5,7 +5,7 @@ import { formatCount } from '../app/format.ts'
 import { isDark } from '../app/theme.ts'
 import './chart.css'
 
-export type ChartSeries = {
+type ChartSeries = {
   name: string
   tone: 'chart' | 'chart-warning' | 'chart-danger'
   values: readonly number[]

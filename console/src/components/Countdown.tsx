@@ -7,7 +7,7 @@ const hourS = 60 * minuteS
 const dayS = 24 * hourS
 
 /** "2 d 4 h", "3 h 12 min", "4 min 09 s", "12 s". */
-export function formatDuration(ms: number): string {
+function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000))
   if (seconds >= dayS) return `${Math.floor(seconds / dayS)} d ${Math.floor((seconds % dayS) / hourS)} h`
   if (seconds >= hourS)

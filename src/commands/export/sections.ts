@@ -16,7 +16,7 @@ export type ExportLine = {
 }
 
 /** The lines of some rows: the next ones after an id, in the order of their ids, or those with the given ids. */
-export type Selection =
+type Selection =
   | { readonly after: number | bigint | undefined }
   | { readonly ids: readonly (number | bigint)[] }
 

@@ -44,7 +44,7 @@ const keyNames = new NameCache(async (ids) => {
 onSignOut(() => keyNames.clear())
 
 /** "Key 3 “Website”" */
-export function nameOfKey(id: number): string {
+function nameOfKey(id: number): string {
   const name = keyNames.get(id)
   return name === undefined ? `Key ${id}` : `Key ${id} “${name}”`
 }

@@ -45,7 +45,7 @@ const parseLimit = (text: string): number | undefined => {
   return Number.isNaN(number) ? (text as unknown as number) : number
 }
 
-export const originsOf = (text: string): string[] => text.split(/[\s,]+/).filter((origin) => origin !== '')
+const originsOf = (text: string): string[] => text.split(/[\s,]+/).filter((origin) => origin !== '')
 
 /** The limits of the form. They belong to the plan `enterprise`. Undefined if there are none. */
 function limitsOf({ plan, perMinute, perDay, streams }: KeyForm) {

@@ -1,12 +1,12 @@
 import { type Credentials, isOriginAllowed } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
-import type { MemoryRateLimiter } from '../limits/memoryRateLimiter.ts'
+import type { SqliteRateLimiter } from '../limits/sqliteRateLimiter.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { ApiKey, ApiKeyCache } from './apiKeyCache.ts'
 import type { KeyResult, KeyStore } from './keyStore.ts'
 
 /** For one instance with an embedded database: cached keys, and counts in memory. */
-export function embeddedKeyStore(cache: ApiKeyCache, limiter: MemoryRateLimiter, clock: Clock): KeyStore {
+export function sqliteKeyStore(cache: ApiKeyCache, limiter: SqliteRateLimiter, clock: Clock): KeyStore {
   function count(
     key: ApiKey | undefined,
     { address, origin, rateLimitExempt }: Credentials,

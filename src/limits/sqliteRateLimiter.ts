@@ -2,24 +2,24 @@ import { addressGroup } from '../api/clientAddress.ts'
 import type { Db } from '../database/db.ts'
 import { SharedRun } from '../database/sharedRun.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import { findUsage, type KeyUsage, saveUsage } from './queries.ts'
+import { findLimitState, type KeyLimitState, saveLimitStates } from './queries.ts'
 import type { RateLimiter, RateLimiterOptions } from './rateLimiter.ts'
 import { TransientLimiter } from './transientLimiter.ts'
 import {
   addressLimits,
   countRequest,
   type Decision,
-  emptyUsage,
+  emptyLimitState,
   exemptLimits,
   type LimitedKey,
+  type LimitState,
   peekKey,
-  type Usage,
 } from './window.ts'
 
 type CountedKey = LimitedKey & { readonly id: number }
-type Entry = { usage: Usage; lastUsedAt: number }
+type Entry = { state: LimitState; lastUsedAt: number }
 
-export type MemoryRateLimiterOptions = RateLimiterOptions & {
+export type SqliteRateLimiterOptions = RateLimiterOptions & {
   readonly keysMax?: number
   /** Whether the database is still the one that was counted for: a restore replaces it. */
   readonly isSameDatabase?: (db: Db) => Promise<boolean>
@@ -34,8 +34,8 @@ const rowsPerWrite = 100
  * written to the database in the background. A key leaves memory only after its count is in the database, and is loaded
  * from there again, so an open window is never lost. Counts of addresses are never written.
  */
-export class MemoryRateLimiter implements RateLimiter {
-  readonly #options: MemoryRateLimiterOptions
+export class SqliteRateLimiter implements RateLimiter {
+  readonly #options: SqliteRateLimiterOptions
   readonly #keys = new Map<number, Entry>()
   readonly #loading = new Map<number, Promise<void>>()
   /** Keys whose count has changed since it was written. */
@@ -44,15 +44,15 @@ export class MemoryRateLimiter implements RateLimiter {
   readonly #exempt = new TransientLimiter<number>(exemptLimits, addressesMax)
   readonly #flushes = new SharedRun(() => this.#flushAll())
 
-  constructor(options: MemoryRateLimiterOptions) {
+  constructor(options: SqliteRateLimiterOptions) {
     this.#options = options
   }
 
   /** Counts one request for a key. */
   consume(key: CountedKey, now: number): MaybePromise<Decision> {
     return this.#withEntry(key.id, (entry) => {
-      const { usage, decision } = countRequest(entry.usage, key, now, this.#options.banAfterRejections)
-      entry.usage = usage
+      const { state, decision } = countRequest(entry.state, key, now, this.#options.banAfterRejections)
+      entry.state = state
       entry.lastUsedAt = now
       this.#dirty.add(key.id)
       return decision
@@ -61,7 +61,7 @@ export class MemoryRateLimiter implements RateLimiter {
 
   /** The windows and the ban of a key. Counts nothing. */
   peek(key: CountedKey, now: number): MaybePromise<Decision> {
-    return this.#withEntry(key.id, ({ usage }) => peekKey(usage, key, now))
+    return this.#withEntry(key.id, ({ state }) => peekKey(state, key, now))
   }
 
   /** Counts one exempt request for a key. Returns false if its allowance of exempt requests is used up. */
@@ -98,9 +98,9 @@ export class MemoryRateLimiter implements RateLimiter {
   }
 
   #load(id: number): Promise<void> {
-    const loading = findUsage(this.#options.database.read, id)
+    const loading = findLimitState(this.#options.database.read, id)
       .then((stored) => {
-        this.#keys.set(id, { usage: stored?.usage ?? emptyUsage, lastUsedAt: stored?.lastUsedAt ?? 0 })
+        this.#keys.set(id, { state: stored?.state ?? emptyLimitState, lastUsedAt: stored?.lastUsedAt ?? 0 })
         const keysMax = this.#options.keysMax ?? defaultKeysMax
         if (this.#keys.size > keysMax) this.#evict(keysMax / 2)
       })
@@ -126,18 +126,18 @@ export class MemoryRateLimiter implements RateLimiter {
   }
 
   async #flushSome(ids: readonly number[]): Promise<void> {
-    const rows: KeyUsage[] = ids.flatMap((id) => {
+    const rows: KeyLimitState[] = ids.flatMap((id) => {
       const entry = this.#keys.get(id)
       return entry ? [{ id, ...entry }] : []
     })
     const { database, isSameDatabase } = this.#options
     const isWritten = await database.write(async (trx) => {
       if (isSameDatabase && !(await isSameDatabase(trx))) return false
-      await saveUsage(trx, rows)
+      await saveLimitStates(trx, rows)
       return true
     })
     if (!isWritten) return this.forgetKeys()
     // A key that was counted during the write stays dirty.
-    for (const { id, usage } of rows) if (this.#keys.get(id)?.usage === usage) this.#dirty.delete(id)
+    for (const { id, state } of rows) if (this.#keys.get(id)?.state === state) this.#dirty.delete(id)
   }
 }
