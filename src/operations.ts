@@ -13,7 +13,7 @@ import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { lockPetAndOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
-import { orderSchema } from './orders/schemas.ts'
+import { orderStateSchema } from './orders/schemas.ts'
 import type { CreatePetBatch } from './pets/createBatch.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
@@ -30,10 +30,10 @@ type OperationOptions = Omit<EventRoutesOptions, 'baseUrl' | 'kinds'> & {
 }
 
 const kinds = eventKinds({
-  pet: petSchema,
-  category: categorySchema,
-  key: keySchema,
-  orderFields: orderSchema.shape,
+  Pet: petSchema,
+  Order: orderStateSchema,
+  Category: categorySchema,
+  Key: keySchema,
 })
 
 /** All operations of the API, in the order of the reference. */

@@ -1,7 +1,7 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
 import type { Operation } from './api/operation.ts'
-import { Pipeline, type RequestLog } from './api/pipeline.ts'
+import { Pipeline } from './api/pipeline.ts'
 import type { WebPage } from './api/router.ts'
 import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
@@ -156,7 +156,7 @@ async function wire(database: Database, options: WireOptions) {
     bodyBytesTotalMax: bounds.bodyBytesTotalMax,
     pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
     admitToPages: createPageRateLimiter(clock),
-    onFinished(request: RequestLog) {
+    onFinished(request) {
       metrics.countRequest(request)
       usage.count(request)
       log.request(request)

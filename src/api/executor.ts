@@ -3,7 +3,7 @@ import { Batcher } from '../database/batcher.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { type Authenticator, authorize } from './authentication.ts'
+import { type Authenticator, type AuthorizedRequest, authorize } from './authentication.ts'
 import { ApiError, apiErrors } from './errors.ts'
 import {
   eraseFromIdempotencyRecords,
@@ -20,8 +20,7 @@ import type {
   Principal,
   WriteContext,
 } from './operation.ts'
-import type { ApiRequest } from './request.ts'
-import { type HeaderFields, type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
+import { type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
 import { basePath } from './router.ts'
 
@@ -36,24 +35,6 @@ export type ExecuteOptions = {
   readonly bodyBytesTotalMax: number
   /** Removes secrets from a text. */
   redact(text: string): string
-}
-
-/** An authorized request for an operation. */
-export type AuthorizedRequest = {
-  readonly request: ApiRequest
-  readonly operation: Operation
-  /** Headers of all responses of the operation. */
-  readonly common: HeaderFields
-  readonly principal: Principal
-  readonly params: Readonly<Record<string, string>>
-  readonly path: string
-  readonly address: string
-  readonly now: number
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  /** The version of the database that the authentication has seen. */
-  readonly databaseVersion: number | undefined
 }
 
 const replicaHeaders = { 'Preference-Applied': 'read-replica' }
@@ -144,10 +125,8 @@ export class Executor {
     const authenticatedAt = performance.now()
     const isComplete = request.isComplete ?? false
     return this.#bodies.receive(request, operation, async (bytes) => {
-      const principal = isComplete
-        ? call.principal
-        : await this.#reauthorize(call, performance.now() - authenticatedAt)
-      return prepareResponse(await this.#write({ ...call, principal }, bytes), call.common)
+      if (!isComplete) call.principal = await this.#reauthorize(call, performance.now() - authenticatedAt)
+      return prepareResponse(await this.#write(call, bytes), call.common)
     })
   }
 

@@ -26,6 +26,10 @@ export const pageQuery = {
   }),
 }
 
+/** The items of one page. `content` names them and their order, for OpenAPI. */
+export const pageSchema = <S extends z.ZodType>(item: S, id: string, content: string) =>
+  z.array(item).meta({ id, description: `One page of ${content}.` })
+
 /** Whether an operation returns pages that a cursor continues. */
 export const isPaginated = ({ query }: Operation): boolean => 'cursor' in (query?.shape ?? {})
 

@@ -55,6 +55,9 @@ export const digitsText = (min: number, max: number) =>
       schema: { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max },
     })
 
+/** Text in a response that may be absent. */
+export const optionalText = (description: string) => z.string().optional().meta({ description })
+
 /** A time in a response. */
 export const timestampSchema = (description: string) => z.iso.datetime().meta({ description })
 

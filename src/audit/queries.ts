@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { preparedStatement } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { type AuditAction, type AuditContext, type AuditEntry, auditRetentionMs } from './audit.ts'
 
@@ -11,26 +10,6 @@ type AuditRow = Selectable<Tables['audit_entries']>
 const pruneRowsMax = 1_000
 const copyRowsMax = 500
 
-const insertEntry = preparedStatement<
-  [
-    at: number,
-    keyId: number | null,
-    command: string | null,
-    action: string,
-    subject: string,
-    requestId: string | null,
-  ]
->((db) =>
-  db.insertInto('audit_entries').values({
-    at: 0,
-    actor_key_id: 0,
-    actor_command: '',
-    action: '',
-    subject: '',
-    request_id: '',
-  }),
-)
-
 /** Appends an entry in the transaction of the change. The subject is a kind and an id, without personal data. */
 export function recordAudit(
   trx: Trx,
@@ -38,9 +17,15 @@ export function recordAudit(
   action: AuditAction,
   subject: string,
 ): Promise<void> {
-  const keyId = 'keyId' in actor ? actor.keyId : null
-  const command = 'command' in actor ? actor.command : null
-  return trx.send(insertEntry(trx, now, keyId, command, action, subject, requestId ?? null))
+  const entry = {
+    at: now,
+    actor_key_id: 'keyId' in actor ? actor.keyId : null,
+    actor_command: 'command' in actor ? actor.command : null,
+    action,
+    subject,
+    request_id: requestId ?? null,
+  }
+  return trx.send(trx.insertInto('audit_entries').values(entry))
 }
 
 /** One page of entries, newest first. */
@@ -64,16 +49,11 @@ const toEntry = (row: AuditRow): AuditEntry => ({
 
 /** Deletes a bounded number of entries past their retention. Returns how many. */
 export async function pruneAuditEntries(trx: Trx, now: number): Promise<number> {
-  const oldest = await trx
-    .selectFrom('audit_entries')
-    .select(['id', 'at'])
-    .orderBy('id')
-    .limit(pruneRowsMax)
-    .execute()
-  const expired = oldest.filter(({ at }) => at <= now - auditRetentionMs).map(({ id }) => id)
-  if (expired.length > 0)
-    await trx.deleteFrom('audit_entries').where(trx.dialect.isIn('id', expired)).execute()
-  return expired.length
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM audit_entries WHERE id IN (
+      SELECT id FROM (SELECT id, at FROM audit_entries ORDER BY id LIMIT ${pruneRowsMax}) AS oldest
+      WHERE at <= ${now - auditRetentionMs})`.execute(trx)
+  return Number(numAffectedRows)
 }
 
 /**

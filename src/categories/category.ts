@@ -1,4 +1,2 @@
 /** A category exists from the first pet that refers to it, and has no name until it is given one. */
 export type Category = { id: bigint; name: string | undefined }
-
-export const categoryNameLengthMax = 255

@@ -42,10 +42,7 @@ export async function ensureCategories(trx: Trx, ids: readonly bigint[], now: nu
     trx,
     sorted.map((id) => [id]),
   )
-  const isAdded = new Set(added.map(({ category_id }) => category_id))
-  const events = sorted
-    .filter((id) => isAdded.has(id))
-    .map((id) => ({ type: 'category.created', data: { id } }) as const)
+  const events = added.map(({ category_id: id }) => ({ type: 'category.created', data: { id } }) as const)
   if (events.length > 0) await recordEvents(trx, now, events)
 }
 
@@ -112,23 +109,6 @@ export async function reserveCategoryIds(trx: Trx, upTo: number): Promise<void> 
 async function assignId(trx: Trx, name: string): Promise<bigint> {
   let id = BigInt(await lockCursor(trx, lastAssignedIdCursor)) + 1n
   for (;;) {
-    id = await nextFreeId(trx, id)
-    const inserted = await trx
-      .insertInto('categories')
-      .values({ category_id: id, name })
-      // A pet may introduce the same id at the same time.
-      .onConflict((conflict) => conflict.doNothing())
-      .returning('category_id')
-      .execute()
-    if (inserted.length > 0) break
-  }
-  await writeCursor(trx, lastAssignedIdCursor, Number(id))
-  return id
-}
-
-async function nextFreeId(trx: Trx, from: bigint): Promise<bigint> {
-  let id = from
-  for (;;) {
     const taken = await trx
       .selectFrom('categories')
       .select('category_id')
@@ -136,10 +116,18 @@ async function nextFreeId(trx: Trx, from: bigint): Promise<bigint> {
       .orderBy('category_id')
       .limit(gapSearchRowsMax)
       .execute()
-    const firstId = id
     for (const { category_id } of taken) if (category_id === id) id++
-    if (id - firstId < BigInt(gapSearchRowsMax)) return id
+    const inserted = await trx
+      .insertInto('categories')
+      .values({ category_id: id, name })
+      // The id may be taken: beyond the rows that were read, or by a pet that introduces it at the same time.
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('category_id')
+      .execute()
+    if (inserted.length > 0) break
   }
+  await writeCursor(trx, lastAssignedIdCursor, Number(id))
+  return id
 }
 
 const toCategory = (row: { category_id: bigint; name: string | null }): Category => ({

@@ -1,17 +1,15 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
+import { pageSchema } from '../api/pagination.ts'
 import { int64, nonBlankText } from '../api/validation.ts'
-import { categoryNameLengthMax } from './category.ts'
 
 export const categoryErrors = defineErrors({
   category_not_found: [404, 'There is no category with this id. GET /categories lists the existing ones.'],
   category_in_use: [409, 'Animals use this category. Move or remove them first.'],
 })
 
-export const categoryNameSchema = nonBlankText(
-  categoryNameLengthMax,
-  'The name of the category. It cannot be blank.',
-)
+const nameLengthMax = 255
+export const categoryNameSchema = nonBlankText(nameLengthMax, 'The name of the category. It cannot be blank.')
 const example = { name: 'Rabbits' }
 export const newCategorySchema = z.object({ name: categoryNameSchema }).meta({
   id: 'NewCategory',
@@ -30,6 +28,4 @@ export const categorySchema = z
     description: 'A kind of animal. A category that was created by adding an animal has no name at first.',
     examples: [{ id: 3, ...example }],
   })
-export const categoryListSchema = z
-  .array(categorySchema)
-  .meta({ id: 'Categories', description: 'One page of categories, in order of id.' })
+export const categoryListSchema = pageSchema(categorySchema, 'Categories', 'categories, in order of id')

@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
-import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
+import type { Key } from '../keys/key.ts'
 import {
   createKey,
   findKeyForUpdate,
@@ -19,6 +19,7 @@ import {
   keyUpdateSchema,
   newKeySchema,
   newKeySettings,
+  secretOverlapSecondsMax,
   serializeKey,
   updatedKeySettings,
 } from '../keys/schemas.ts'

@@ -1,10 +1,10 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import { ConcurrencyLimit } from '../database/concurrencyLimit.ts'
 import { type Database, DatabaseUnavailableError } from '../database/database.ts'
+import { SharedRun } from '../database/sharedRun.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
-import { toServerSentEvents } from './format.ts'
 import { eventsAfter, lastPrunedEventId } from './queries.ts'
 import {
   type CatchUpPage,
@@ -14,6 +14,7 @@ import {
   type StreamOptions,
   type StreamSource,
   streamEndMessages,
+  toServerSentEvents,
 } from './stream.ts'
 import { type FindStreamAccess, TokenAccessRegistry } from './streamAccess.ts'
 
@@ -43,12 +44,10 @@ export class EventBroadcaster implements StreamSource {
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax, { waitMaxMs: catchUpWaitMaxMs })
   position = 0
+  readonly #reads = new SharedRun(() => this.#readNewEvents())
   #isReading = false
-  #isWakePending = false
-  #nextReadAt = 0
-  #readTimer: NodeJS.Timeout | undefined
+  readonly #checks = new SharedRun(() => this.#check())
   #checkTimer: NodeJS.Timeout | undefined
-  #isChecking = false
   #isClosed = false
 
   constructor(options: BroadcasterOptions) {
@@ -72,14 +71,7 @@ export class EventBroadcaster implements StreamSource {
 
   /** Reads new events. Called when there may be some. */
   wake(): void {
-    this.#isWakePending = true
-    if (this.#streams.size === 0 || this.#isReading || this.#readTimer) return
-    const waitMs = this.#nextReadAt - performance.now()
-    if (waitMs <= 0) return void this.#readNewEvents()
-    this.#readTimer = setTimeout(() => {
-      this.#readTimer = undefined
-      void this.#readNewEvents()
-    }, waitMs)
+    if (this.#streams.size > 0) void this.#reads.run()
   }
 
   /** Ends every stream. Streams that are opened later end immediately. */
@@ -94,7 +86,8 @@ export class EventBroadcaster implements StreamSource {
     if (this.#streams.size === 0 && !this.#isReading) this.position = stream.options.newest
     this.#streams.add(stream)
     const { heartbeatMs, slowReaderMs } = this.#options.bounds
-    this.#checkTimer ??= setInterval(() => void this.#check(), Math.min(checkMs, heartbeatMs, slowReaderMs))
+    const intervalMs = Math.min(checkMs, heartbeatMs, slowReaderMs)
+    this.#checkTimer ??= setInterval(() => void this.#checks.run(), intervalMs)
     stream.catchUp()
     // Events may have been recorded since `newest` was read.
     this.wake()
@@ -105,9 +98,7 @@ export class EventBroadcaster implements StreamSource {
     this.#accesses.release(stream.options.access)
     if (this.#streams.size === 0) {
       clearInterval(this.#checkTimer)
-      clearTimeout(this.#readTimer)
       this.#checkTimer = undefined
-      this.#readTimer = undefined
     }
   }
 
@@ -137,7 +128,6 @@ export class EventBroadcaster implements StreamSource {
 
   async #readNewEvents(): Promise<void> {
     this.#isReading = true
-    this.#isWakePending = false
     try {
       // After a full page there may be more.
       while (this.#streams.size > 0 && (await this.#broadcastPage()) === pageEventsMax)
@@ -147,8 +137,7 @@ export class EventBroadcaster implements StreamSource {
       this.#endAll(streamEndMessages.failed)
     }
     this.#isReading = false
-    this.#nextReadAt = performance.now() + coalesceMs
-    if (this.#isWakePending) this.wake()
+    await pause(coalesceMs, undefined, { ref: false })
   }
 
   /** Sends the next page of events to the live streams. Returns the number of events. */
@@ -172,15 +161,12 @@ export class EventBroadcaster implements StreamSource {
   }
 
   async #check(): Promise<void> {
-    if (this.#isChecking) return
-    this.#isChecking = true
     try {
       await this.#forEachAllowedStream((stream) => stream.check(performance.now(), this.#options.bounds))
     } catch (error) {
       // The next check tries again.
       this.onFault(error)
     }
-    this.#isChecking = false
   }
 
   /** Ends the streams that are no longer allowed, and calls `action` with the others. */

@@ -6,9 +6,9 @@ import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
-import { serializeEvent } from './format.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId } from './queries.ts'
 import { type EventKind, eventErrors, eventExample, eventListSchema } from './schemas.ts'
+import { serializeEvent } from './stream.ts'
 
 const limitMax = 1_000
 const limitDefault = 100

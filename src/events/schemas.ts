@@ -43,36 +43,17 @@ const keyBan = z
   })
   .meta({ id: 'KeyBan', description: 'A temporary ban of an API key.' })
 
-/** The schemas of other features in events. Those features record events, so importing them here would be a cycle. */
-type ResourceSchemas = {
-  pet: z.ZodType
-  category: z.ZodType
-  key: z.ZodType
-  orderFields: { petId: z.ZodType; status: z.ZodType; cancelReason: z.ZodType }
-}
-
 /** The event types whose `data` has the same schema. */
 export type EventKind = { name: string; types: readonly string[]; data: z.ZodType }
 
-export function eventKinds({ pet, category, key, orderFields }: ResourceSchemas): EventKind[] {
-  const { petId, status, cancelReason } = orderFields
-  const orderState = z
-    .object({ id: int64().meta({ description: 'The id of the order.' }), petId, status, cancelReason })
-    .meta({ id: 'OrderState', description: 'An order after the change, without personal data.' })
-  const dataByKind: Record<EventKindName, z.ZodType> = {
-    Pet: pet,
-    PetDeleted: deletedResource,
-    Order: orderState,
-    Category: category,
-    CategoryDeleted: deletedResource,
-    Key: key,
-    KeyBanned: keyBan,
-  }
-  return Object.entries(dataByKind).map(([name, data]) => ({
-    name,
-    types: eventTypesByKind[name as EventKindName],
-    data,
-  }))
+const ownSchemas = { PetDeleted: deletedResource, CategoryDeleted: deletedResource, KeyBanned: keyBan }
+/** Those of features that record events: importing them here would be a cycle. */
+type ResourceSchemas = Record<Exclude<EventKindName, keyof typeof ownSchemas>, z.ZodType>
+
+export function eventKinds(resources: ResourceSchemas): EventKind[] {
+  const schemas: Record<EventKindName, z.ZodType> = { ...ownSchemas, ...resources }
+  const names = Object.keys(eventTypesByKind) as EventKindName[]
+  return names.map((name) => ({ name, types: eventTypesByKind[name], data: schemas[name] }))
 }
 
 type EventUnion = {

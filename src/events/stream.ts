@@ -1,6 +1,6 @@
 import { type StreamBody, StreamChunk, type StreamEvents, type StreamWriter } from '../api/streamBody.ts'
+import { timestamp } from '../clock.ts'
 import type { FeedEvent } from './event.ts'
-import { toServerSentEvents } from './format.ts'
 import type { TokenAccess } from './streamAccess.ts'
 
 export const defaultStreamBounds = {
@@ -26,6 +26,14 @@ export const streamEndMessages = {
     'event: slow_reader\ndata: {"message":"The client reads too slowly. Resume from the last id."}\n\n',
   ),
 } as const
+
+/** The event as JSON text. */
+export const serializeEvent = ({ id, type, createdAt, data }: FeedEvent): string =>
+  `{"id":${id},"type":"${type}","createdAt":"${timestamp(createdAt)}","data":${data}}`
+
+/** The events in the format of `text/event-stream`. */
+export const toServerSentEvents = (events: readonly FeedEvent[]): string =>
+  events.map((event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${serializeEvent(event)}\n\n`).join('')
 
 /** New events, encoded once for all live streams. */
 export type EventBatch = {

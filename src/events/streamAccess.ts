@@ -1,6 +1,7 @@
 import { ApiError, apiErrors } from '../api/errors.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Clock } from '../clock.ts'
+import { SharedRun } from '../database/sharedRun.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
 import { eventErrors } from './schemas.ts'
 
@@ -23,26 +24,22 @@ export type FindStreamAccess = (token: string) => Promise<StreamAccess | undefin
 export class TokenAccess {
   readonly keyId: number
   readonly token: string
-  readonly #find: FindStreamAccess
+  readonly #reads: SharedRun<void>
   #current: StreamAccess | undefined
-  #readsStarted = 0
-  #lastRead = 0
   streams = 0
 
   constructor(token: string, current: StreamAccess, find: FindStreamAccess) {
     this.keyId = current.keyId
     this.token = token
     this.#current = current
-    this.#find = find
+    this.#reads = new SharedRun(async () => {
+      this.#current = await find(token)
+    })
   }
 
-  /** Reads the access again. If two reads overlap, the result of the one that started later is used. */
-  async refresh(): Promise<void> {
-    const read = ++this.#readsStarted
-    const current = await this.#find(this.token)
-    if (read < this.#lastRead) return
-    this.#lastRead = read
-    this.#current = current
+  /** Reads the access again. */
+  refresh(): Promise<void> {
+    return this.#reads.run()
   }
 
   isAllowed(now: number): boolean {

@@ -38,22 +38,6 @@ export type Key = KeySettings & {
   bannedUntil: number | undefined
 }
 
-export const keyNameLengthMax = 100
-export const originsMax = 20
-/** Scheme, a host name of at most 253 characters, and a port. */
-export const originLengthMax = 'https://'.length + 253 + ':65535'.length
-export const secretOverlapSecondsMax = 30 * 24 * 60 * 60
-
-/** An origin as browsers send it: scheme, host and port without a path. */
-export const isOrigin = (text: string): boolean =>
-  text.length <= originLengthMax &&
-  URL.canParse(text) &&
-  /^https?:$/.test(new URL(text).protocol) &&
-  new URL(text).origin === text
-
-/** The URL standard allows `*` in a host. Origins are compared as text, so such an origin never matches. */
-export const hasWildcard = (origin: string): boolean => origin.includes('*')
-
 export const defaultScopes = (origins: readonly string[]): readonly Scope[] =>
   origins.length > 0 ? publishableKeyScopes : secretKeyScopes
 

@@ -20,9 +20,6 @@ export type Order = {
 
 /** The cancel reason of an order whose hold expired. */
 export const holdExpiredReason = 'hold_expired'
-export const customerNameLengthMax = 255
-export const emailLengthMax = 320
-export const noteLengthMax = 1_000
 
 /** The statuses that a request may change each status to. */
 export const nextOrderStatuses: Record<OrderStatus, readonly OrderStatus[]> = {

@@ -1,15 +1,27 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
-import { ListCursor } from '../api/pagination.ts'
+import { ListCursor, pageSchema } from '../api/pagination.ts'
 import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
-import { customerNameLengthMax, emailLengthMax, noteLengthMax, orderStatuses } from './order.ts'
+import { orderStatuses } from './order.ts'
 
 export const orderErrors = defineErrors({
   order_not_found: [404, 'There is no order with this id. GET /store/orders lists the existing ones.'],
   pet_unavailable: [409, 'This animal is not available. Choose another one.'],
 })
 
+const customerNameLengthMax = 255
+const emailLengthMax = 320
+const noteLengthMax = 1_000
 const customer = { name: 'Ada Example', email: 'ada@example.com' }
+const orderExample = {
+  id: 9,
+  petId: 42,
+  status: 'placed',
+  customer,
+  placedAt: '2026-11-15T12:00:00.000Z',
+  updatedAt: '2026-11-15T12:00:00.000Z',
+  holdExpiresAt: '2026-11-18T12:00:00.000Z',
+}
 
 const orderStatusSchema = z
   .enum(orderStatuses)
@@ -62,24 +74,13 @@ export const orderSchema = z
       .optional()
       .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
   })
-  .meta({
-    id: 'Order',
-    description: 'An order for one animal by one adopter.',
-    examples: [
-      {
-        id: 9,
-        petId: 42,
-        status: 'placed',
-        customer,
-        placedAt: '2026-11-15T12:00:00.000Z',
-        updatedAt: '2026-11-15T12:00:00.000Z',
-        holdExpiresAt: '2026-11-18T12:00:00.000Z',
-      },
-    ],
-  })
-export const orderListSchema = z
-  .array(orderSchema)
-  .meta({ id: 'Orders', description: 'One page of orders, newest first.' })
+  .meta({ id: 'Order', description: 'An order for one animal by one adopter.', examples: [orderExample] })
+const { petId, status, cancelReason } = orderSchema.shape
+/** An order in events. */
+export const orderStateSchema = z
+  .object({ id: int64().meta({ description: 'The id of the order.' }), petId, status, cancelReason })
+  .meta({ id: 'OrderState', description: 'An order after the change, without personal data.' })
+export const orderListSchema = pageSchema(orderSchema, 'Orders', 'orders, newest first')
 
 export const orderFilterSchema = z.object({
   status: orderStatusSchema.optional().meta({ description: 'Only orders with this status.' }),

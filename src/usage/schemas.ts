@@ -17,6 +17,13 @@ const usageBucket = z
       .meta({ description: 'Uses of deprecated operations, by operation id.' }),
   })
   .meta({ id: 'UsageBucket', description: 'The requests of one minute or one hour.' })
+const bucketExample = {
+  at: '2026-11-15T12:03:00.000Z',
+  requests: 61,
+  errors: 0,
+  rejected: { rate_limit_exceeded: 1 },
+  deprecated: { getPet: 2 },
+}
 export const usageSchema = z
   .object({
     minutes: z
@@ -31,29 +38,10 @@ export const usageSchema = z
     description: 'Requests over time.',
     examples: [
       {
-        minutes: [
-          {
-            at: '2026-11-15T12:03:00.000Z',
-            requests: 61,
-            errors: 0,
-            rejected: { rate_limit_exceeded: 1 },
-            deprecated: { getPet: 2 },
-          },
-        ],
-        hours: [
-          {
-            at: '2026-11-15T12:00:00.000Z',
-            requests: 143,
-            errors: 0,
-            rejected: { rate_limit_exceeded: 1 },
-            deprecated: { getPet: 2 },
-          },
-        ],
+        minutes: [bucketExample],
+        hours: [{ ...bucketExample, at: '2026-11-15T12:00:00.000Z', requests: 143 }],
       },
     ],
   })
 
-export const serializeBucket = ({ startsAt, ...counts }: UsageBucket) => ({
-  at: timestamp(startsAt),
-  ...counts,
-})
+export const serializeBucket = (bucket: UsageBucket) => ({ ...bucket, at: timestamp(bucket.at) })

@@ -24,7 +24,7 @@ export const deprecatedName = (operationId: string): string => `deprecated.${ope
 export const isRejection = (status: number): boolean => status === 401 || status === 403 || status === 429
 
 export type UsageBucket = {
-  startsAt: number
+  at: number
   requests: number
   errors: number
   rejected: Record<string, number>
@@ -34,10 +34,10 @@ export type UsageBucket = {
 /** Buckets from their counts, which are in the order of their start. */
 export function toBuckets(rows: readonly Pick<UsageRow, 'starts_at' | 'name' | 'count'>[]): UsageBucket[] {
   const found: UsageBucket[] = []
-  for (const { starts_at, name, count } of rows) {
+  for (const { starts_at: at, name, count } of rows) {
     let bucket = found.at(-1)
-    if (bucket?.startsAt !== starts_at) {
-      bucket = { startsAt: starts_at, requests: 0, errors: 0, rejected: {}, deprecated: {} }
+    if (bucket?.at !== at) {
+      bucket = { at, requests: 0, errors: 0, rejected: {}, deprecated: {} }
       found.push(bucket)
     }
     const [kind, detail] = name.split('.') as [keyof UsageBucket, string | undefined]

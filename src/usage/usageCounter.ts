@@ -1,4 +1,4 @@
-import type { RequestLog } from '../api/pipeline.ts'
+import type { RequestLog } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
@@ -35,6 +35,8 @@ const rowsPerWrite = 500
 
 /** The requests of one key in one minute. */
 type Counts = { requests: number; others: Map<string, number> | undefined }
+/** The key `totalsKeyId` has the requests without a valid key. */
+type Minute = { readonly startsAt: number; readonly countsByKey: Map<number, Counts> }
 
 /**
  * Counts requests by key and minute in memory, and adds the counts to the database at an interval: no request writes.
@@ -42,12 +44,8 @@ type Counts = { requests: number; others: Map<string, number> | undefined }
  */
 export class UsageCounter {
   readonly #options: UsageCounterOptions
-  /** By minute and key, since the last flush. The key `totalsKeyId` has the requests without a valid key. */
-  #minutes = new Map<number, Map<number, Counts>>()
-  #entries = 0
-  #current = new Map<number, Counts>()
-  #currentStart = 0
-  #currentEnd = 0
+  /** Since the last flush, the current one last. */
+  #minutes: Minute[] = []
   /** By their key in the table. */
   readonly #unwritten = new Map<string, UsageRow>()
   readonly #flushes = new SharedRun(() => this.#flushAll())
@@ -62,9 +60,10 @@ export class UsageCounter {
     if (method === 'OPTIONS' || page) return
     const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
-    if (status >= 500) increment(counts, errorsName)
-    else if (code !== undefined && isRejection(status)) increment(counts, rejectedName(code))
-    if (operation?.deprecation) increment(counts, deprecatedName(operation.id))
+    if (status >= 500) counts.others = increment(counts.others, errorsName)
+    else if (code !== undefined && isRejection(status))
+      counts.others = increment(counts.others, rejectedName(code))
+    if (operation?.deprecation) counts.others = increment(counts.others, deprecatedName(operation.id))
   }
 
   /** Flushes if the interval has passed. */
@@ -85,29 +84,26 @@ export class UsageCounter {
 
   /** Drops the counts that are not written yet, because the database was replaced. */
   forget(): void {
-    this.#takeMinutes()
+    this.#minutes = []
     this.#unwritten.clear()
   }
 
   #countsOf(keyId: number): Counts {
-    const now = this.#options.clock()
-    if (now < this.#currentStart || now >= this.#currentEnd) this.#startMinute(now)
-    return this.#current.get(keyId) ?? this.#addKey(keyId)
-  }
-
-  #startMinute(now: number): void {
-    this.#currentStart = startOf(now, buckets.minutes.lengthMs)
-    this.#currentEnd = this.#currentStart + buckets.minutes.lengthMs
-    this.#current = this.#minutes.get(this.#currentStart) ?? new Map()
-    this.#minutes.set(this.#currentStart, this.#current)
-  }
-
-  #addKey(keyId: number): Counts {
-    if (keyId !== totalsKeyId && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
-      return this.#countsOf(totalsKeyId)
+    const { clock, entriesMax = defaultEntriesMax } = this.#options
+    const { lengthMs } = buckets.minutes
+    const now = clock()
+    let minute = this.#minutes.at(-1)
+    if (!minute || now < minute.startsAt || now >= minute.startsAt + lengthMs) {
+      minute = { startsAt: startOf(now, lengthMs), countsByKey: new Map() }
+      this.#minutes.push(minute)
+    }
+    const { countsByKey } = minute
+    const known = countsByKey.get(keyId)
+    if (known) return known
+    const entries = this.#minutes.reduce((sum, { countsByKey }) => sum + countsByKey.size, 0)
+    if (keyId !== totalsKeyId && entries >= entriesMax) return this.#countsOf(totalsKeyId)
     const counts = { requests: 0, others: undefined }
-    this.#current.set(keyId, counts)
-    this.#entries++
+    countsByKey.set(keyId, counts)
     return counts
   }
 
@@ -133,8 +129,8 @@ export class UsageCounter {
 
   /** Moves the counts to the rows to write. */
   #collect(): void {
-    for (const [startsAt, byKey] of this.#takeMinutes()) {
-      for (const [keyId, { requests, others = [] }] of byKey) {
+    for (const { startsAt, countsByKey } of this.#minutes.splice(0)) {
+      for (const [keyId, { requests, others = [] }] of countsByKey) {
         for (const [name, count] of [[requestsName, requests] as const, ...others]) {
           this.#add(totalsKeyId, startsAt, name, count)
           if (keyId !== totalsKeyId) this.#add(keyId, startsAt, name, count)
@@ -147,15 +143,6 @@ export class UsageCounter {
   #dropOldest(): void {
     const byAge = [...this.#unwritten].sort(([, a], [, b]) => a.starts_at - b.starts_at)
     for (const [id] of byAge.slice(0, -unwrittenMax)) this.#unwritten.delete(id)
-  }
-
-  #takeMinutes() {
-    const minutes = this.#minutes
-    this.#minutes = new Map()
-    this.#entries = 0
-    // The next request starts a new map.
-    this.#currentEnd = 0
-    return minutes
   }
 
   /** Adds a count of a minute to its buckets. */
@@ -172,7 +159,6 @@ export class UsageCounter {
 
 const startOf = (ms: number, lengthMs: number): number => Math.floor(ms / lengthMs) * lengthMs
 
-function increment(counts: Counts, name: string): void {
-  counts.others ??= new Map()
-  counts.others.set(name, (counts.others.get(name) ?? 0) + 1)
+function increment(counts = new Map<string, number>(), name: string): Map<string, number> {
+  return counts.set(name, (counts.get(name) ?? 0) + 1)
 }

@@ -6,7 +6,7 @@ import type { Tables } from '../database/tables.ts'
 import { cutoffReason, failedFields, failPendingDeliveries, findCutoffs } from './cutoffs.ts'
 import type { Delivery } from './deliveries.ts'
 import { lockDispatch } from './dispatch.ts'
-import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
+import { findWebhookForUpdate, toWebhook, updateWebhook, type Webhook } from './queries.ts'
 import { type AttemptOutcome, goneStatus, isDelivered, nextAttemptAt } from './webhook.ts'
 
 /** Longer than an attempt can take. After a crash the delivery can be claimed again when its claim expires. */
@@ -124,12 +124,7 @@ export async function finishAttempt(
   const nextAt = isDone || status === goneStatus ? undefined : nextAttemptAt(attempts, now, random)
   // A webhook that is disabled waits for a running dispatch, which could still create deliveries.
   if (!isDone && nextAt === undefined) await lockDispatch(trx)
-  const current = await trx
-    .selectFrom('webhooks')
-    .select(['url', 'status'])
-    .where('id', '=', webhook.id)
-    .forUpdate()
-    .executeTakeFirst()
+  const current = await findWebhookForUpdate(trx, webhook.id)
   if (!current) return
   // The URL was changed during the attempt. A failure at the old URL says nothing about the new one.
   if (!isDone && current.url !== webhook.url) return releaseDelivery(trx, claim)

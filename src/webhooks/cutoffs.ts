@@ -1,4 +1,3 @@
-import type { RawBuilder } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { deleteCursors, listCursors, lowerCursors, writeCursor } from '../database/cursors.ts'
 import type { Database } from '../database/database.ts'
@@ -110,12 +109,16 @@ async function applyCutoffBatch(trx: Trx, webhookId: number, now: number): Promi
     .executeTakeFirst()
   const from = oldest?.id ?? 0
   const isInBatch = (to: number) => trx.dialect.keysetRange('webhook_id', webhookId, from, to)
-  if (isDeleted) {
-    await trx.deleteFrom('webhook_deliveries').where(isInBatch(through)).execute()
-  } else {
+  if (isDeleted) await trx.deleteFrom('webhook_deliveries').where(isInBatch(through)).execute()
+  else
     for (const cutoff of cutoffs)
-      if (cutoff.through >= from) await failWhere(trx, cutoff, isInBatch(cutoff.through), now)
-  }
+      await trx
+        .updateTable('webhook_deliveries')
+        .set(failedFields(reasonOf(cutoff), now))
+        .where(isInBatch(cutoff.through))
+        .where('next_attempt_at', 'is not', null)
+        .$if(!isForAllTypes(cutoff), (query) => query.where('event_type', '=', cutoff.eventType))
+        .execute()
   if (oldest) {
     await lowerCursors(trx, prefixOf(webhookId), from - 1)
     return true
@@ -126,21 +129,6 @@ async function applyCutoffBatch(trx: Trx, webhookId: number, now: number): Promi
     await deleteWebhook(trx, webhookId)
   }
   return false
-}
-
-async function failWhere(
-  trx: Trx,
-  cutoff: DeliveryCutoff,
-  isInBatch: RawBuilder<boolean>,
-  now: number,
-): Promise<void> {
-  await trx
-    .updateTable('webhook_deliveries')
-    .set(failedFields(reasonOf(cutoff), now))
-    .where(isInBatch)
-    .where('next_attempt_at', 'is not', null)
-    .$if(!isForAllTypes(cutoff), (query) => query.where('event_type', '=', cutoff.eventType))
-    .execute()
 }
 
 /**

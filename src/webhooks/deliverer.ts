@@ -105,10 +105,7 @@ export class Deliverer {
     if (!claim) return false
     if (claim === 'failed') return true
     // Loaded on first use: most instances have no webhooks.
-    const [{ signedMessage }, { sendMessage }] = await Promise.all([
-      import('./signature.ts'),
-      import('./send.ts'),
-    ])
+    const { signedMessage, sendMessage } = await import('./send.ts')
     const { body, headers } = signedMessage(claim, clock())
     const outcome = await sendMessage(claim.webhook.url, body, headers, { ...sending, signal })
     const isAborted = signal.aborted && 'error' in outcome

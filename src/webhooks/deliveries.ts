@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Db, Trx } from '../database/db.ts'
 import { insertMany } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
@@ -82,14 +82,9 @@ export const retryDelivery = (trx: Trx, id: number, now: number): Promise<Delive
 
 /** Deletes a bounded number of deliveries past the retention of events, pending ones included. Returns how many. */
 export async function pruneDeliveries(trx: Trx, now: number): Promise<number> {
-  const oldest = await trx
-    .selectFrom('webhook_deliveries')
-    .select(['id', 'created_at'])
-    .orderBy('id')
-    .limit(pruneRowsMax)
-    .execute()
-  const expired = oldest.filter((row) => row.created_at <= now - eventRetentionMs).map(({ id }) => id)
-  if (expired.length > 0)
-    await trx.deleteFrom('webhook_deliveries').where(trx.dialect.isIn('id', expired)).execute()
-  return expired.length
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM webhook_deliveries WHERE id IN (
+      SELECT id FROM (SELECT id, created_at FROM webhook_deliveries ORDER BY id LIMIT ${pruneRowsMax}) AS oldest
+      WHERE created_at <= ${now - eventRetentionMs})`.execute(trx)
+  return Number(numAffectedRows)
 }

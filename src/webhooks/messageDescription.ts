@@ -8,7 +8,7 @@ const testData = z
   .object({ message: z.string().meta({ description: 'A human-readable text.' }) })
   .meta({ id: 'TestData', description: 'The data of a test message.' })
 
-/** Describes the messages that `signature.ts` builds. */
+/** Describes the messages that `send.ts` sends. */
 export function webhookMessage(kinds: readonly EventKind[]): MessageDescription {
   const schema = eventUnionSchema({
     name: 'WebhookMessage',

@@ -1,14 +1,16 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
-import { int64, int64Text, integer, timestampSchema } from '../api/validation.ts'
+import { pageSchema } from '../api/pagination.ts'
+import { int64, int64Text, integer, optionalText, timestampSchema } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
-import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
+import { testEventType, webhookStatuses } from './webhook.ts'
 
 export const webhookErrors = defineErrors({
   webhook_not_found: [404, 'There is no webhook with this id. GET /webhooks lists the existing ones.'],
 })
 
+const urlLengthMax = 2_048
 const overlapSecondsMax = 30 * 24 * 60 * 60
 export const secretOverlapSecondsDefault = 24 * 60 * 60
 
@@ -71,7 +73,7 @@ export const webhookSchema = z
     url: webhookUrl,
     events: z.array(eventTypeSchema).meta({ description: 'The event types that are sent.' }),
     status: webhookStatus,
-    statusReason: z.string().optional().meta({ description: 'Why the service disabled the webhook.' }),
+    statusReason: optionalText('Why the service disabled the webhook.'),
     createdAt: timestampSchema('When the webhook was registered.'),
   })
   .meta({
@@ -79,9 +81,7 @@ export const webhookSchema = z
     description: 'A registered endpoint that receives events.',
     examples: [webhookExample],
   })
-export const webhookListSchema = z
-  .array(webhookSchema)
-  .meta({ id: 'WebhookList', description: 'One page of webhooks, newest first.' })
+export const webhookListSchema = pageSchema(webhookSchema, 'WebhookList', 'webhooks, newest first')
 const webhookSecret = z
   .object({
     secret: z
@@ -101,6 +101,13 @@ export const secretRotationSchema = z
     description: 'How long messages are signed with both secrets. The default is one day.',
     examples: [{ overlapSeconds: 3600 }],
   })
+const deliveryExample = {
+  id: 32,
+  eventType: testEventType,
+  status: 'pending',
+  attempts: 0,
+  createdAt: '2026-11-15T12:00:00.000Z',
+}
 export const deliverySchema = z
   .object({
     id: int64().meta({ description: 'Assigned by the service.' }),
@@ -113,26 +120,16 @@ export const deliverySchema = z
       .int()
       .optional()
       .meta({ minimum: 0, maximum: 999, description: 'The HTTP status of the last response.' }),
-    lastError: z.string().optional().meta({ description: 'Why the last attempt failed.' }),
+    lastError: optionalText('Why the last attempt failed.'),
     createdAt: timestampSchema('When the message was queued.'),
     finishedAt: timestampSchema('When the message was delivered or the last retry failed.').optional(),
   })
   .meta({
     id: 'Delivery',
     description: 'A message to one webhook and the state of its delivery.',
-    examples: [
-      {
-        id: 32,
-        eventType: testEventType,
-        status: 'pending',
-        attempts: 0,
-        createdAt: '2026-11-15T12:00:00.000Z',
-      },
-    ],
+    examples: [deliveryExample],
   })
-export const deliveryListSchema = z
-  .array(deliverySchema)
-  .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
+export const deliveryListSchema = pageSchema(deliverySchema, 'Deliveries', 'deliveries, newest first')
 
 const webhookId = int64Text().meta({ description: 'The identifier of the webhook.' })
 const deliveryParams = z.object({

@@ -1,9 +1,12 @@
 import { request as httpsRequest } from 'node:https'
 import { type BlockList, isIP, type LookupFunction } from 'node:net'
+import { Webhook as Signer } from 'standardwebhooks'
+import { timestamp } from '../clock.ts'
 import { http } from '../nodeHttp.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
+import type { ClaimedDelivery } from './attempts.ts'
 import { ResolveError, resolveHost } from './resolveHost.ts'
-import { type AttemptOutcome, attemptTimeoutMs } from './webhook.ts'
+import { type AttemptOutcome, attemptTimeoutMs, messageId } from './webhook.ts'
 
 /** All addresses of a host are checked, and this many are tried. */
 const addressesTriedMax = 16
@@ -15,6 +18,21 @@ export type SendOptions = {
   readonly nameServers?: readonly string[] | undefined
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
+}
+
+/** The body and headers of a message as Standard Webhooks defines them, with one signature per secret. */
+export function signedMessage({ delivery, secrets }: ClaimedDelivery, now: number) {
+  const { event_type, event_at, data } = delivery
+  const body = `{"type":"${event_type}","timestamp":"${timestamp(event_at)}","data":${data}}`
+  const id = messageId(delivery.id, delivery.event_id)
+  const headers = {
+    'Content-Type': 'application/json',
+    'User-Agent': 'Petstore-Webhooks/1',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now / 1000)),
+    'webhook-signature': secrets.map((secret) => new Signer(secret).sign(id, new Date(now), body)).join(' '),
+  }
+  return { body, headers }
 }
 
 /**

@@ -19,7 +19,6 @@ export const goneStatus = 410
 export const isDelivered = (outcome: AttemptOutcome): boolean =>
   'status' in outcome && outcome.status >= 200 && outcome.status < 300
 
-export const urlLengthMax = 2_048
 export const webhooksMax = 1_000
 export const attemptTimeoutMs = 15_000
 
