@@ -27,7 +27,7 @@ export type WebPage = {
 export type PageAllowance = { readonly name: string; readonly perMinute: number }
 
 /** `db` is for reads without a key. */
-export type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
+type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
 
 type Target = { readonly operations: Map<Method, Operation>; readonly page: WebPage | undefined }
 
