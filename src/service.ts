@@ -1,6 +1,8 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
+import type { Operation } from './api/operation.ts'
 import { Pipeline } from './api/pipeline.ts'
+import type { WebPage } from './api/router.ts'
 import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
 import { createBanReporter } from './banReporter.ts'
@@ -15,7 +17,6 @@ import { createFindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
 import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { createOperations } from './operations.ts'
-import { createPages } from './pages/pages.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
 import { RestoreDetector } from './restoreDetector.ts'
@@ -29,6 +30,7 @@ import { Metrics } from './telemetry/metrics.ts'
 import { UsageCounter } from './usage/usageCounter.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
 import { attemptTimeoutMs, isDelivered } from './webhooks/webhook.ts'
+import { createPages } from './webPages.ts'
 
 const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
 
@@ -52,6 +54,8 @@ const defaultBounds = {
   usageReadFlushMs: 1_000,
   attemptTimeoutMs,
   stalledMs: 60_000,
+  /** Bytes of all request bodies that are received or processed at the same time. */
+  bodyBytesTotalMax: 64 * 1024 * 1024,
   syncMaxMs: defaultSyncMaxMs,
   replicaLagMaxMs: defaultReplicaLagMaxMs,
 }
@@ -71,6 +75,8 @@ type ServiceOptions = {
   readonly limitClock?: Clock
   /** DNS servers for webhooks, instead of those of the system. */
   readonly nameServers?: readonly string[]
+  /** Besides those of the features. For tests. */
+  readonly additional?: { readonly operations: readonly Operation[]; readonly pages: readonly WebPage[] }
 }
 
 /** The composition root: the only place that knows the features, the engines and the server. */
@@ -92,7 +98,7 @@ type Parts = Awaited<ReturnType<typeof wire>>
 
 /** Creates every part and connects them. Nothing runs yet. */
 async function wire(database: Database, options: WireOptions) {
-  const { config, clock, log, bounds } = options
+  const { config, clock, log, bounds, additional = { operations: [], pages: [] } } = options
   const restore = await RestoreDetector.start(database)
   const metrics = new Metrics(() => {
     const stats = database.stats()
@@ -132,11 +138,12 @@ async function wire(database: Database, options: WireOptions) {
     readFlushIntervalMs: bounds.usageReadFlushMs,
     isSameDatabase: (db) => restore.isSameDatabase(db),
   })
-  const operations = createOperations({
+  const ownOperations = createOperations({
     ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
     createBatch: isSqlite ? undefined : createPetBatch(database),
   })
+  const operations = [...ownOperations, ...additional.operations]
   const isReady = createReadiness({
     checks: [() => startup.state === 'started', () => !restore.isPending],
     ping: () => database.ping(),
@@ -146,8 +153,9 @@ async function wire(database: Database, options: WireOptions) {
   const pipeline: Pipeline = new Pipeline({
     ...{ database, clock, operations, authenticator, idempotencyRecords, trustedProxies, publicUrl },
     redact: redactor(config.adminKey),
-    pages: createPages({ config, operations, metrics, authenticator, isReady }),
-    admitToPages: createPageRateLimiter({ clock, trustedProxies }),
+    bodyBytesTotalMax: bounds.bodyBytesTotalMax,
+    pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
+    admitToPages: createPageRateLimiter(clock),
     onFinished(request) {
       metrics.countRequest(request)
       usage.count(request)

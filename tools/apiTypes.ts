@@ -105,23 +105,39 @@ class TypeWriter {
     return fields.length === 0 ? 'undefined' : `{\n${fields.join('\n')}\n}`
   }
 
-  #jsonType({ content }: Content): string {
+  /** `binary` is the type of a body that is not JSON. */
+  #bodyType({ content }: Content, binary: string): string {
     const schema = content?.['application/json']?.schema
-    return schema ? this.typeOf(schema) : 'undefined'
+    if (schema) return this.typeOf(schema)
+    return content ? binary : 'undefined'
   }
 
   operationType(operation: OperationObject): string {
     const parameters = (operation.parameters ?? []).map(resolve)
-    const [, success] = Object.entries(operation.responses).find(([status]) => /^2/.test(status)) ?? []
-    const body = operation.requestBody ? this.#jsonType(resolve(operation.requestBody)) : 'undefined'
+    const body = resolve(operation.requestBody ?? {})
     return `{
   params: ${this.#parametersType(parameters, 'path')}
   query: ${this.#parametersType(parameters, 'query')}
-  body: ${body}
-  response: ${success ? this.#jsonType(resolve(success)) : 'undefined'}
+  body: ${this.#bodyType(body, 'Blob | ArrayBuffer | Uint8Array')}
+  response: ${this.#bodyType(successOf(operation), 'Blob')}
 }`
   }
 }
+
+function successOf({ responses }: OperationObject): Content {
+  const [, success] = Object.entries(responses).find(([status]) => /^2/.test(status)) ?? []
+  return resolve(success ?? {})
+}
+
+/** The media types of a response that is not JSON. */
+function binaryTypesOf(operation: OperationObject): string[] {
+  const types = Object.keys(successOf(operation).content ?? {})
+  return types.includes('application/json') ? [] : types
+}
+
+/** Method, path, and the media types of a response that is not JSON. */
+const routeOf = ({ method, path, operation }: NamedOperation) =>
+  JSON.stringify([method, path, ...binaryTypesOf(operation)])
 
 /** A union of known values and any string keeps the known values for completion. */
 const openUnion = (members: string[]) =>
@@ -147,7 +163,7 @@ ${namedOperations.map(({ id, operation }) => `${id}: ${writer.operationType(oper
 }
 
 export const operations = {
-${namedOperations.map(({ id, method, path }) => `  ${id}: ['${method}', '${path}'],`).join('\n')}
+${namedOperations.map((named) => `  ${named.id}: ${routeOf(named)},`).join('\n')}
 } as const
 `
 

@@ -1,10 +1,11 @@
 import { onAbort } from './abort.ts'
 import { checkApiKey, checkedAddress, checkNumbers, pathSegment } from './check.ts'
 import { backoffMs, type Clock, jitteredMs, timerMaxMs } from './clock.ts'
+import { contentOf } from './content.ts'
 import { ConnectionError, PetstoreError, reasonOf, TimeoutError } from './errors.ts'
-import { toExactText, toJson } from './json.ts'
+import { toExactText } from './json.ts'
 import type { ChangeOptions, CreateOptions, PetstoreOptions, RequestOptions } from './options.ts'
-import { errorOf, isRetryableStatus, readJson } from './response.ts'
+import { errorOf, isRetryableStatus, readBlob, readJson } from './response.ts'
 import { RequestScheduler } from './scheduler.ts'
 import { type ErrorCode, type Operations, operations } from './schema.ts'
 import { randomKey } from './submission.ts'
@@ -15,7 +16,11 @@ export type Input<Id extends OperationId> = {
 }
 export type Result<T> = { data: T; response: Response }
 
-type AnyOptions = CreateOptions & ChangeOptions
+type AnyOptions = CreateOptions &
+  ChangeOptions & {
+    /** The media type of a body that is not JSON. The default is the type of the Blob. */
+    contentType?: string | undefined
+  }
 type PreparedRequest = { id: OperationId; url: string; init: RequestInit }
 type Read<T> = (response: Response) => Promise<T>
 
@@ -73,7 +78,7 @@ export class Http {
     id: Id,
     input: Input<Id>,
     options: AnyOptions = {},
-    read: Read<unknown> = readJson,
+    read: Read<unknown> = readerOf(id),
   ): Promise<Operations[Id]['response']> {
     const { data, response } = await this.send(id, input, options, read)
     if (typeof data === 'object' && data !== null) headersOfResults.set(data, response.headers)
@@ -168,18 +173,21 @@ export class Http {
       for (const item of [value].flat()) if (item !== undefined) search.append(name, toExactText(item))
     }
     const headers = new Headers({ Authorization: `Bearer ${this.#options.apiKey}` })
-    if (body !== undefined) headers.set('Content-Type', 'application/json')
+    const content = contentOf(body, options.contentType)
+    if (content) headers.set('Content-Type', content.type)
     const url = `${this.#baseUrl}${path}${String(search) && `?${search}`}`
-    const text = body === undefined ? undefined : toJson(body)
     const { idempotencyKey, submission, ifMatch, keepalive = false } = options
     if (method === 'POST')
-      headers.set('Idempotency-Key', idempotencyKey ?? submission?.keyFor(`${url} ${text}`) ?? randomKey())
+      headers.set(
+        'Idempotency-Key',
+        idempotencyKey ?? submission?.keyFor(`${url} ${content?.text}`) ?? randomKey(),
+      )
     if (typeof ifMatch === 'string') headers.set('If-Match', ifMatch)
     for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value)
     return {
       id,
       url,
-      init: { method, headers, keepalive, redirect: 'manual', ...(text !== undefined && { body: text }) },
+      init: { method, headers, keepalive, redirect: 'manual', ...(content && { body: content.body }) },
     }
   }
 
@@ -215,6 +223,12 @@ export class Http {
       stop()
     }
   }
+}
+
+/** JSON, or what the description of the operation names. */
+function readerOf(id: OperationId): Read<unknown> {
+  const [, , ...types]: readonly string[] = operations[id]
+  return types.length === 0 ? readJson : (response) => readBlob(response, types)
 }
 
 /** Whether the rate limit headers of an error describe the address of the client instead of its key. */

@@ -24,6 +24,13 @@ export async function readJson(response: Response): Promise<unknown> {
   return data
 }
 
+/** The body of a successful response that is not JSON. */
+export async function readBlob(response: Response, types: readonly string[]): Promise<Blob> {
+  const blob = await response.blob()
+  if (!types.some((type) => blob.type.startsWith(type))) throw unexpectedResponse(response)
+  return blob
+}
+
 export async function readList(response: Response): Promise<unknown> {
   const data = await readJson(response)
   if (!Array.isArray(data)) throw unexpectedResponse(response)

@@ -3,7 +3,7 @@ import { ApiError, apiErrors } from './errors.ts'
 import type { Operation, Principal } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { HeaderBlock, HeaderFields } from './response.ts'
-import type { Route } from './router.ts'
+import type { Route, WebPage } from './router.ts'
 
 export type Credentials = {
   /** The `Authorization` header. */
@@ -43,8 +43,8 @@ export type RequestLog = {
   readonly isRequestIdGenerated: boolean
   readonly method: string
   readonly path: string
-  /** The path is a page, not an operation of the API. */
-  readonly isPage: boolean
+  /** The web page at the path, which then is not one of the API. */
+  readonly page: WebPage | undefined
   readonly operation: Operation | undefined
   readonly address: string
   principal: Principal | undefined

@@ -1,5 +1,5 @@
 import { DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
-import type { RequestProblem } from './request.ts'
+import type { BodyTime, RequestProblem } from './request.ts'
 
 type ErrorHeaders = {
   /** Whether the response has the header `Retry-After`. */
@@ -161,9 +161,9 @@ const protocolMessages: Record<RequestProblem, string> = {
     'The request did not arrive in time. Send the headers within 5 seconds and the whole request within 10.',
 }
 
-/** The error for a request that the server could not read. */
-export function protocolError(problem: RequestProblem): ApiError {
-  const message = protocolMessages[problem]
+/** The error for a request that the server could not read. `time` is what its body may take. */
+export function protocolError(problem: RequestProblem, time?: BodyTime): ApiError {
+  const message = problem === 'timeout' && time ? slowBodyMessage(time) : protocolMessages[problem]
   const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
   if (problem === 'chunk_extensions_too_large')
     return new ApiError(apiErrors.body_too_large, message, { headers })
@@ -173,3 +173,6 @@ export function protocolError(problem: RequestProblem): ApiError {
     return new ApiError(apiErrors.validation_failed, message, { headers, status: 408 })
   return new ApiError(apiErrors.validation_failed, message, { headers })
 }
+
+const slowBodyMessage = ({ startMs, bytesPerSecondMin, totalMs }: BodyTime): string =>
+  `The body did not arrive in time. Send it within ${totalMs / 1000} seconds, and at least ${bytesPerSecondMin / 1024} KiB a second after the first ${startMs / 1000}.`

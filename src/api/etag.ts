@@ -27,7 +27,7 @@ export function respondWithEtag(
   headers: Record<string, string> = {},
 ): OperationResult {
   const json = toJson(value)
-  return { status, json, headers: { ...headers, ETag: etagOf(json) } }
+  return { status, json, value, headers: { ...headers, ETag: etagOf(json) } }
 }
 
 /** One description for all operations: generators give a header with a second description another name. */

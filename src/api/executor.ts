@@ -1,22 +1,28 @@
 import type { Clock } from '../clock.ts'
 import { Batcher } from '../database/batcher.ts'
-import type { Database, WriteOptions } from '../database/database.ts'
-import type { Db, Trx } from '../database/db.ts'
+import type { Database } from '../database/database.ts'
+import type { Db } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, type AuthorizedRequest, authorize } from './authentication.ts'
 import { ApiError, apiErrors } from './errors.ts'
-import { eraseFromIdempotencyRecords, type IdempotencyRecords, parseIdempotencyKey } from './idempotency.ts'
-import { type AnyInput, prefersReplica, readBody, readInput } from './input.ts'
+import {
+  eraseFromIdempotencyRecords,
+  type IdempotencyRecords,
+  parseIdempotencyKey,
+  type RecordedWrite,
+} from './idempotency.ts'
+import { type AnyInput, prefersReplica, RequestBodies, readInput } from './input.ts'
 import type {
   BatchedRequest,
   Context,
   Operation,
   OperationResult,
   Principal,
-  RecordKey,
+  WriteContext,
 } from './operation.ts'
 import { type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
+import { basePath } from './router.ts'
 
 export type ExecuteOptions = {
   readonly operations: readonly Operation[]
@@ -24,6 +30,9 @@ export type ExecuteOptions = {
   readonly authenticator: Authenticator
   readonly idempotencyRecords: IdempotencyRecords
   readonly clock: Clock
+  readonly publicUrl: string | undefined
+  /** Of all request bodies that are received or processed at the same time. */
+  readonly bodyBytesTotalMax: number
   /** Removes secrets from a text. */
   redact(text: string): string
 }
@@ -33,12 +42,14 @@ const replicaHeaders = { 'Preference-Applied': 'read-replica' }
 /** Reads the input and runs the handler of an operation. */
 export class Executor {
   readonly #options: ExecuteOptions
+  readonly #bodies: RequestBodies
   readonly #pages = new PageCache()
   readonly #batchers = new Map<Operation, Batcher<BatchedRequest<AnyInput>, OperationResult | undefined>>()
   readonly #rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
 
   constructor(options: ExecuteOptions) {
     this.#options = options
+    this.#bodies = new RequestBodies(options.bodyBytesTotalMax)
     for (const operation of options.operations) {
       const { writeBatch } = operation
       if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))
@@ -56,20 +67,20 @@ export class Executor {
 
   /** Synchronous if the response is cached. */
   execute(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
-    if (call.operation.write) return this.#write(call)
+    if (call.operation.write) return this.#receiveAndWrite(call)
     const cache = this.#rowCaches.get(call.operation)
     return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
   }
 
-  #contextOf({ request, now, address }: AuthorizedRequest, principal: Principal): Context {
+  #contextOf({ request, now, address, principal }: AuthorizedRequest): Context {
     const { clock } = this.#options
     return { now, clock, principal, address, header: (name) => request.header(name) }
   }
 
   #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {
-    const { request, operation, params, principal } = call
+    const { request, operation, params } = call
     if (!operation.read) throw new Error(`${operation.id} has no handler.`)
-    return operation.read(readInput(request, operation, params), { ...this.#contextOf(call, principal), db })
+    return operation.read(readInput(request, operation, params), { ...this.#contextOf(call), db })
   }
 
   #readPage(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
@@ -109,70 +120,91 @@ export class Executor {
     return chain(result, (found) => prepareResponse(found, common))
   }
 
-  async #write(call: AuthorizedRequest): Promise<PreparedResponse> {
-    const { request, operation, common, path, now } = call
+  #receiveAndWrite(call: AuthorizedRequest): Promise<PreparedResponse> {
+    const { request, operation } = call
     const authenticatedAt = performance.now()
     const isComplete = request.isComplete ?? false
-    const bytes = await readBody(request)
-    const principal = isComplete
-      ? call.principal
-      : await this.#reauthorize(call, performance.now() - authenticatedAt)
-    let actions: (() => void)[] = []
-    const run = (trx: Trx, input: AnyInput) => {
-      // A failed transaction may be run again.
-      actions = []
-      return operation.write?.(input, {
-        ...this.#contextOf(call, principal),
-        requestId: call.isRequestIdGenerated ? call.requestId : this.#options.redact(call.requestId),
-        trx,
-        eraseFromIdempotencyRecords: (subject, erase) => eraseFromIdempotencyRecords(trx, subject, erase),
-        afterCommit: (action) => void actions.push(action),
-      }) as Promise<OperationResult>
-    }
-    const onDurable = () => {
-      for (const action of actions) action()
-    }
-    const input = () => readInput(request, operation, call.params, bytes)
-    const optionsFor = (valid: AnyInput): WriteOptions => ({
-      onDurable,
-      subject: operation.subject?.(valid),
-      precheck: operation.precheck && {
-        name: operation.id,
-        run: async () =>
-          operation.precheck?.(valid, {
-            ...this.#contextOf(call, principal),
-            db: this.#options.database.read,
-          }),
-      },
+    return this.#bodies.receive(request, operation, async (bytes) => {
+      if (!isComplete) call.principal = await this.#reauthorize(call, performance.now() - authenticatedAt)
+      return prepareResponse(await this.#write(call, bytes), call.common)
     })
+  }
+
+  async #write(call: AuthorizedRequest, bytes: Uint8Array): Promise<OperationResult> {
+    const { request, operation, principal, path, now } = call
+    const { valid, error } = validated(() => readInput(request, operation, call.params, bytes))
     const key = request.method === 'POST' ? parseIdempotencyKey(request.header('idempotency-key')) : undefined
-    if (key === undefined) {
-      // Invalid input is rejected before it enters the write queue.
-      const valid = input()
-      const batched = await this.#batchers.get(operation)?.add({ input: valid, now, record: undefined })
-      const result =
-        batched ?? (await this.#options.database.write((trx) => run(trx, valid), optionsFor(valid)))
-      return prepareResponse(result, common)
-    }
-    const attempt = {
-      key,
-      principal,
-      method: request.method,
-      path,
-      bytes,
-      isSecret: operation.hasSecretResponse ?? false,
-      now,
-    }
+    // Invalid input is rejected before it enters the write queue.
+    if (key === undefined && !valid) throw error
     // Invalid input may be a repeated request. Otherwise the transaction stores its error.
-    const { valid, error } = validated(input)
-    const options = valid ? optionsFor(valid) : { onDurable }
-    const batcher = valid && this.#batchers.get(operation)
-    const runBatched = batcher && ((record: RecordKey) => batcher.add({ input: valid, now, record }))
-    const runOnce = (trx: Trx) => (valid ? run(trx, valid) : Promise.reject(error))
-    return prepareResponse(
-      await this.#options.idempotencyRecords.once(attempt, runOnce, options, runBatched),
-      common,
-    )
+    const write = valid ? this.#createWrite(call, valid) : { run: () => Promise.reject(error) }
+    if (key !== undefined) {
+      const { method } = request
+      const isSecret = operation.hasSecretResponse ?? false
+      return this.#options.idempotencyRecords.once(
+        { key, principal, method, path, bytes, isSecret, now },
+        write,
+      )
+    }
+    const batched = await write.runBatched?.(undefined)
+    if (batched) return batched
+    await write.prepare?.()
+    return this.#options.database.write(write.run, write.options)
+  }
+
+  #createWrite(call: AuthorizedRequest, input: AnyInput): RecordedWrite {
+    const { operation, now } = call
+    const { database, redact } = this.#options
+    const context = this.#contextOf(call)
+    const readContext = { ...context, db: database.read }
+    const batcher = this.#batchers.get(operation)
+    let prepared: Promise<unknown> | undefined
+    let actions: (() => void)[] = []
+    return {
+      prepare:
+        operation.prepare &&
+        (() => {
+          prepared = Promise.try(() => operation.prepare?.(input, readContext))
+          return prepared
+        }),
+      run: async (trx) => {
+        // A failed transaction may be run again.
+        actions = []
+        const writeContext: WriteContext = {
+          ...context,
+          requestId: call.isRequestIdGenerated ? call.requestId : redact(call.requestId),
+          trx,
+          eraseFromIdempotencyRecords: (subject, erase) => eraseFromIdempotencyRecords(trx, subject, erase),
+          afterCommit: (action) => void actions.push(action),
+        }
+        const result = await operation.write?.(input, writeContext, await prepared)
+        return this.#located(operation, input, result as OperationResult)
+      },
+      options: {
+        onDurable() {
+          for (const action of actions) action()
+        },
+        subject: operation.subject?.(input),
+        precheck: operation.precheck && {
+          name: operation.id,
+          run: async () => operation.precheck?.(input, readContext),
+        },
+      },
+      runBatched:
+        batcher &&
+        (async (record) => {
+          const result = await batcher.add({ input, now, record })
+          return result && this.#located(operation, input, result)
+        }),
+    }
+  }
+
+  /** Adds the `Location` of what was created. It is relative if the public URL is not known. */
+  #located(operation: Operation, input: AnyInput, result: OperationResult): OperationResult {
+    if (!operation.location || result.status !== 201) return result
+    const path = basePath + operation.location(result.value as { id: unknown }, input)
+    const Location = `${this.#options.publicUrl ?? ''}${path}`
+    return { ...result, headers: { Location, ...result.headers } }
   }
 
   /** The key may have been revoked, or have lost a scope, while the body arrived. */

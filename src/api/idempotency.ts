@@ -28,8 +28,14 @@ type Attempt = {
 
 type Run = (trx: Trx) => Promise<OperationResult>
 
-/** Runs the request and stores its record. Returns undefined if there is a record, or if another instance runs it. */
-type RunBatched = (record: RecordKey) => Promise<OperationResult | undefined>
+export type RecordedWrite = {
+  readonly options?: WriteOptions
+  /** Slow work before the transaction. If it fails, `run` rejects with its error. */
+  readonly prepare?: (() => Promise<unknown>) | undefined
+  readonly run: Run
+  /** Runs the request and stores its record. Resolves to undefined if there is a record, or if another instance runs it. */
+  readonly runBatched?: ((record: RecordKey | undefined) => Promise<OperationResult | undefined>) | undefined
+}
 
 /**
  * Runs a request once for each caller and Idempotency-Key. Its response is stored in the transaction of the request, and
@@ -43,12 +49,7 @@ export class IdempotencyRecords {
     this.#database = database
   }
 
-  async once(
-    attempt: Attempt,
-    run: Run,
-    options: WriteOptions,
-    runBatched?: RunBatched,
-  ): Promise<OperationResult> {
+  async once(attempt: Attempt, write: RecordedWrite): Promise<OperationResult> {
     const slot = `${attempt.principal.keyId} ${attempt.key}`
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
@@ -59,8 +60,14 @@ export class IdempotencyRecords {
     this.#running.set(slot, fingerprint)
     try {
       const { key, principal } = attempt
-      const result = await runBatched?.({ keyId: principal.keyId, key, fingerprint })
-      return result ?? (await this.#runOrReplay(attempt, fingerprint, run, options))
+      let result = await write.runBatched?.({ keyId: principal.keyId, key, fingerprint })
+      if (write.prepare) {
+        // A replayed request is not prepared again. Another instance may prepare the same request: one of the two writes.
+        result = await this.#database.writeUnlogged((trx) => find(trx, attempt, fingerprint))
+        // The transaction rejects with its error, and stores that.
+        if (!result) await write.prepare().catch(() => {})
+      }
+      return result ?? (await this.#runOrReplay(attempt, fingerprint, write))
     } finally {
       this.#running.delete(slot)
     }
@@ -69,8 +76,7 @@ export class IdempotencyRecords {
   async #runOrReplay(
     attempt: Attempt,
     fingerprint: string,
-    run: Run,
-    options: WriteOptions,
+    { run, options }: RecordedWrite,
   ): Promise<OperationResult> {
     try {
       return await this.#database.write((trx) => runOnce(trx, attempt, fingerprint, run), options)

@@ -1,27 +1,85 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, protocolError, validationFailed } from './errors.ts'
 import { JsonError, type JsonValue, parseJson } from './json.ts'
-import type { Input, Operation } from './operation.ts'
-import { type ApiRequest, BodyError } from './request.ts'
+import type { Input, Operation, RawBody } from './operation.ts'
+import { type ApiRequest, BodyError, type BodyLimits } from './request.ts'
 import type { HeaderFields } from './response.ts'
 import { rejectUnknownFields, validate } from './validation.ts'
 
 export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
 export const bodyBytesMax = 64 * 1024
+const noBytes = new Uint8Array()
+const tooMuchMessage = 'The service is receiving too much data. Retry after "Retry-After".'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Stops reading at the limit. */
-export async function readBody(request: ApiRequest): Promise<Uint8Array> {
-  const bytes = await request.body(bodyBytesMax).catch(rejectUnfinished)
-  if (!bytes) throw new ApiError(apiErrors.body_too_large, undefined, { headers: { Connection: 'close' } })
-  return bytes
+/** Bounds the bytes of the request bodies that are received or processed at the same time, over all connections. */
+export class RequestBodies {
+  readonly #bytesMax: number
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Receives a body and passes it to `use`. Until that has ended, its bytes are counted: first as they are announced. */
+  async receive<T>(
+    request: ApiRequest,
+    { rawBody }: Operation,
+    use: (bytes: Uint8Array) => Promise<T>,
+  ): Promise<T> {
+    if (rawBody) requireMediaType(request, rawBody)
+    const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
+    let counted = announcedBytes(request, limits)
+    if (this.#bytes + counted > this.#bytesMax)
+      throw new ApiError(apiErrors.unavailable, tooMuchMessage, { headers: { 'Retry-After': '1' } })
+    this.#bytes += counted
+    try {
+      const bytes = await request.body(limits).catch((thrown) => rejectUnfinished(thrown, rawBody))
+      if (!bytes) throw tooLarge(limits)
+      this.#bytes += bytes.length - counted
+      counted = bytes.length
+      return await use(bytes)
+    } finally {
+      this.#bytes -= counted
+    }
+  }
 }
 
-function rejectUnfinished(thrown: unknown): never {
-  if (thrown instanceof BodyError) throw protocolError(thrown.problem)
-  throw new ApiError(apiErrors.malformed_json, 'The body ended before its announced length.')
+/** The length of the body, or the most that a body without an announced length can have. */
+function announcedBytes(request: ApiRequest, limits: BodyLimits): number {
+  const length = request.header('content-length')
+  if (length === undefined) return request.header('transfer-encoding') === undefined ? 0 : limits.bytesMax
+  if (Number(length) <= limits.bytesMax) return Number(length)
+  throw tooLarge(limits)
+}
+
+const tooLarge = ({ bytesMax }: BodyLimits): ApiError =>
+  new ApiError(apiErrors.body_too_large, `The body is larger than ${formatBytes(bytesMax)}.`, {
+    headers: { Connection: 'close' },
+  })
+
+export const formatBytes = (bytes: number): string =>
+  bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`
+
+function rejectUnfinished(thrown: unknown, rawBody: RawBody | undefined): never {
+  if (thrown instanceof BodyError) throw protocolError(thrown.problem, rawBody?.time)
+  const error = rawBody ? apiErrors.validation_failed : apiErrors.malformed_json
+  throw new ApiError(error, 'The body ended before its announced length.')
+}
+
+function requireMediaType(request: ApiRequest, { types }: RawBody): void {
+  requireNoEncoding(request)
+  const [type = ''] = (request.header('content-type') ?? '').toLowerCase().split(';')
+  if (types.includes(type.trim())) return
+  const message = `Send the body as ${types.join(' or ')}, and name its type in "Content-Type".`
+  throw new ApiError(apiErrors.unsupported_media_type, message)
+}
+
+function requireNoEncoding(request: ApiRequest): void {
+  if ((request.header('content-encoding') ?? 'identity').toLowerCase() !== 'identity')
+    throw new ApiError(apiErrors.unsupported_media_type, 'Send the body without a Content-Encoding.')
 }
 
 /** Path, query and body, validated by the operation's schemas. */
@@ -29,16 +87,17 @@ export function readInput(
   request: ApiRequest,
   operation: Operation,
   pathParams: Readonly<Record<string, string>> | undefined,
-  bytes?: Uint8Array,
+  bytes: Uint8Array = noBytes,
 ): AnyInput {
-  const input: { params: unknown; query: unknown; body: unknown } = { params: {}, query: {}, body: {} }
+  const input = { params: {} as unknown, query: {} as unknown, body: {} as unknown, bytes }
   if (operation.params) {
     const parsed = operation.params.safeParse(pathParams)
     if (!parsed.success) throw new ApiError(operation.notFound ?? apiErrors.not_found)
     input.params = parsed.data
   }
   if (operation.query) input.query = readQuery(operation.query, request.target)
-  if (operation.body && bytes && !(operation.isBodyOptional && bytes.length === 0)) {
+  if (operation.rawBody && bytes.length === 0) throw validationFailed([{ path: '', message: 'is empty' }])
+  if (operation.body && !(operation.isBodyOptional && bytes.length === 0)) {
     const body = parseBody(request, bytes)
     // First: a field that seems to be missing may be present under a misspelled name.
     if (isStrict(request)) rejectUnknownFields(operation.body, body)
@@ -76,9 +135,7 @@ export const isArraySchema = (schema: z.ZodType): boolean =>
 
 function parseBody(request: ApiRequest, bytes: Uint8Array): JsonValue {
   if (!isJson(request.header('content-type'))) throw new ApiError(apiErrors.unsupported_media_type)
-  if ((request.header('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
-    throw new ApiError(apiErrors.unsupported_media_type, 'Send the body without a Content-Encoding.')
-  }
+  requireNoEncoding(request)
   if (bytes.length === 0)
     throw new ApiError(apiErrors.malformed_json, 'The body is empty: send a JSON object.')
   try {

@@ -6,6 +6,7 @@ import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorDefinition } from './errors.ts'
 import { toJson } from './json.ts'
+import type { BodyLimits } from './request.ts'
 import type { StreamBody } from './streamBody.ts'
 
 /** An authenticated caller. */
@@ -20,6 +21,10 @@ export type Principal = {
 export type OperationResult = {
   status: number
   json?: string
+  /** What `json` contains. */
+  value?: unknown
+  /** In place of JSON. `headers` has its `Content-Type`, and how it may be cached. */
+  bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody
   headers?: Record<string, string>
@@ -31,7 +36,8 @@ export const respond = (
   status: number,
   value?: unknown,
   headers: Record<string, string> = {},
-): OperationResult => (value === undefined ? { status, headers } : { status, json: toJson(value), headers })
+): OperationResult =>
+  value === undefined ? { status, headers } : { status, json: toJson(value), value, headers }
 
 export type Context = {
   readonly now: number
@@ -63,6 +69,14 @@ export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodO
   params: z.output<P>
   query: z.output<Q>
   body: z.output<B>
+  /** The body of an operation with `rawBody`. */
+  bytes: Uint8Array
+}
+
+/** A request body that is not JSON, and how long it may take to arrive. */
+export type RawBody = Required<BodyLimits> & {
+  /** The media types that it may have, without parameters. */
+  readonly types: readonly string[]
 }
 
 /** Identifies a request with an `Idempotency-Key`, for a record that the operation stores itself. */
@@ -80,6 +94,8 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type ResponseDescription = {
   description: string
   schema?: z.ZodType
+  /** The media types of a body that is not JSON. */
+  types?: readonly string[]
   /** Headers that this response always has, with their descriptions. */
   headers?: Record<string, string>
   /** Headers that it may have. */
@@ -115,7 +131,7 @@ type CachedRowDefinition = {
 }
 
 /** The single definition of an operation: its checks, types and OpenAPI entry. */
-type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
+type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, T> = {
   tag: string
   summary: string
   description?: string
@@ -131,9 +147,13 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   query?: Q
   body?: B
   isBodyOptional?: boolean
+  /** In place of `body`. */
+  rawBody?: RawBody
   /** Descriptions; with a schema if the header is validated. */
   requestHeaders?: Record<string, string | RequestHeader>
   responses: Record<number, ResponseDescription>
+  /** The path of the resource that a 201 has created, relative to the base path. It becomes the `Location` header. */
+  location?(created: { readonly id: unknown }, input: Input<P, Q, B>): string
   errors?: readonly ErrorDefinition[]
   /** What is sent later to a URL that the caller registers with this operation. */
   sends?: MessageDescription
@@ -152,7 +172,12 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
    */
   precheck?(input: Input<P, Q, B>, context: ReadContext): Promise<void>
   read?(input: Input<P, Q, B>, context: ReadContext): MaybePromise<OperationResult>
-  write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
+  /**
+   * Slow work before the transaction of `write`, which gets the result. It runs once for a request, also if the transaction
+   * is repeated, and not for a request whose response is replayed.
+   */
+  prepare?(input: Input<P, Q, B>, context: ReadContext): Promise<T>
+  write?(input: Input<P, Q, B>, context: WriteContext, prepared: T): Promise<OperationResult>
   /**
    * Runs many requests with one statement, in place of `write`. The result is undefined for a request that has an
    * idempotency record, or that another instance runs: `write` is called for it.
@@ -162,7 +187,7 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   ): Promise<readonly (OperationResult | undefined)[]>
 }
 
-export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObject> & {
+export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObject, unknown> & {
   id: string
   method: Method
   /** Relative to the base path, with `{name}` for parameters. */
@@ -170,10 +195,10 @@ export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObjec
 }
 
 /** Lets TypeScript infer the handler's input from the schemas. */
-export function defineOperation<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
+export function defineOperation<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, T>(
   id: string,
   route: `${Method} ${string}`,
-  definition: OperationDefinition<P, Q, B>,
+  definition: OperationDefinition<P, Q, B, T>,
 ): Operation {
   const [method, path] = route.split(' ')
   return { id, method, path, ...definition } as unknown as Operation

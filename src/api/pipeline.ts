@@ -25,14 +25,13 @@ import {
   type PreparedResponse,
   prepareResponse,
 } from './response.ts'
-import { allowedMethods, basePath, type Route, Router, type WebPage } from './router.ts'
+import { allowedMethods, basePath, type PageAllowance, type Route, Router, type WebPage } from './router.ts'
 
 export type PipelineOptions = ExecuteOptions & {
   readonly pages: readonly WebPage[]
   readonly trustedProxies: BlockList
-  readonly publicUrl: string | undefined
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
-  admitToPages(remoteAddress: string, forwardedFor: string | undefined): ApiError | undefined
+  admitToPages(address: string, allowance: PageAllowance | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
 }
 
@@ -117,36 +116,36 @@ export class Pipeline {
     return { status, headers, callerHeaders, body, isAscii, stream }
   }
 
-  /** Logged and counted only if it fails with a 5xx, or if the page requires a key and the request is rejected. */
+  /** Logged and counted only if the page has an id, if it fails with a 5xx, or if it requires a key and rejects the request. */
   async #servePage(state: RequestState): Promise<ApiResponse> {
-    const { request, route, requestId } = state
-    let response: PreparedResponse
+    const { request, page, requestId } = state
+    let prepared: PreparedResponse
     try {
-      response = await this.#runPage(state) // 404, 405, 429
+      prepared = await this.#runPage(state) // 404, 405, 429
     } catch (thrown) {
-      response = failure(state, thrown)
-      if (state.error !== undefined || route?.page?.requiresKey) this.#report(state, response.status)
+      prepared = failure(state, thrown)
     }
-    const cors = route?.page?.isPublic ? publicHeaders : noHeaders
-    const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
-    return { ...conditionalResponse(request, response), callerHeaders }
+    const response = conditionalResponse(request, prepared)
+    const isRejected = state.code !== undefined
+    if (page?.id !== undefined || state.error !== undefined || (isRejected && page?.requiresKey))
+      this.#report(state, response.status)
+    const cors = page?.isPublic ? publicHeaders : noHeaders
+    return { ...response, callerHeaders: ['X-Request-Id', requestId, ...headerBlock(cors)] }
   }
 
-  #runPage({ request, route, address }: RequestState): PreparedResponse | Promise<PreparedResponse> {
+  #runPage({ request, route, page, address, now }: RequestState): MaybePromise<PreparedResponse> {
     const { method } = request
-    const page = route?.page
     // Not limited: it costs nothing, and a browser could not read a 429 whose preflight has failed.
     if (route && page?.isPublic && method === 'OPTIONS')
       return prepareResponse({ status: 204, headers: { ...preflightHeaders, Allow: allowedMethods(route) } })
     const isRead = method === 'GET' || method === 'HEAD'
-    const exceeded =
-      page?.isExempt && isRead
-        ? undefined
-        : this.#options.admitToPages(request.remoteAddress, request.header('x-forwarded-for'))
+    const { admitToPages, database } = this.#options
+    const isExempt = page?.isExempt && isRead
+    const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
     if (exceeded) throw exceeded
     if (!route || !page) throw new ApiError(apiErrors.not_found, nothingHere)
     if (!isRead) throw notAllowed(route)
-    return page.serve(request, address)
+    return page.serve(request, { address, params: route.params, now, db: database.unknownCallerDb })
   }
 
   #receive(request: ApiRequest): RequestState {
@@ -169,7 +168,7 @@ export class Pipeline {
       path,
       route,
       params: route?.params ?? noParams,
-      isPage: route?.page !== undefined,
+      page: route?.page,
       operation,
       common: (operation && this.#commonHeaders.get(operation)) ?? noHeaders,
       now: clock(),
@@ -191,8 +190,8 @@ export class Pipeline {
   }
 }
 
-const isApiPath = ({ path, isPage }: RequestState): boolean =>
-  !isPage && (path.startsWith(pathsOfApi) || path === basePath)
+const isApiPath = ({ path, page }: RequestState): boolean =>
+  !page && (path.startsWith(pathsOfApi) || path === basePath)
 
 const authenticate = ({ request, address, origin, operation }: RequestState, authenticator: Authenticator) =>
   authenticator.authenticate({

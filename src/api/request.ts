@@ -9,6 +9,19 @@ export type RequestProblem =
   | 'chunk_extensions_too_large'
   | 'timeout'
 
+/** How long a body may take to arrive: `startMs`, and longer if its bytes arrive fast enough, up to `totalMs`. */
+export type BodyTime = {
+  readonly startMs: number
+  readonly bytesPerSecondMin: number
+  readonly totalMs: number
+}
+
+export type BodyLimits = {
+  readonly bytesMax: number
+  /** In place of the time that the server allows for every request. */
+  readonly time?: BodyTime
+}
+
 /** A request as the pipeline sees it, on every runtime. */
 export type ApiRequest = {
   readonly method: string
@@ -22,7 +35,7 @@ export type ApiRequest = {
   /** `name` is in lower case. */
   header(name: string): string | undefined
   /** Resolves to undefined if the body is larger than `bytesMax`. Rejects with a BodyError, or if the body ends early. */
-  body(bytesMax: number): Promise<Uint8Array | undefined>
+  body(limits: BodyLimits): Promise<Uint8Array | undefined>
 }
 
 /** The body turned out not to be HTTP, or did not arrive in time. */

@@ -41,10 +41,11 @@ const stream = {
 
 /** `common`: headers of all responses of the operation. */
 export function prepareResponse(
-  { status, headers = {}, json: body, stream: events }: OperationResult,
+  { status, headers = {}, json: text, bytes: binary, stream: events }: OperationResult,
   common: HeaderFields = {},
 ): PreparedResponse {
-  const kind = body === undefined ? (events ? stream : empty) : json
+  const body = text ?? binary
+  const kind = text === undefined ? (events ? stream : empty) : json
   const fields: Record<string, string> = { ...kind, ...common, ...headers }
   if (common.Link !== undefined && headers.Link !== undefined) fields.Link = `${headers.Link}, ${common.Link}`
   if (status === 401) fields['WWW-Authenticate'] = 'Bearer'

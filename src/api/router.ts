@@ -1,6 +1,6 @@
 import findMyWay from 'find-my-way'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { Method, Operation } from './operation.ts'
+import type { Method, Operation, ReadContext } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { PreparedResponse } from './response.ts'
 
@@ -8,16 +8,26 @@ export const basePath = '/v1'
 
 /** A resource outside the API: an HTML page, a document or a probe. It takes GET and HEAD. */
 export type WebPage = {
-  /** A path that ends with `*` stands for every path that begins with it and has no page of its own. */
+  /** With `{name}` for parameters. One that ends with `*` stands for every path below it that has no page of its own. */
   readonly path: string
+  /** Its name in the metrics and the log. Without one, only its failures are counted and logged. */
+  readonly id?: string
   /** GET and HEAD take nothing from the allowance of the client's address. */
   readonly isExempt?: boolean
   /** Requires a key. Requests that are rejected are logged and counted, as in the API. */
   readonly requiresKey?: boolean
   /** Any browser origin may read it. */
   readonly isPublic?: boolean
-  serve(request: ApiRequest, address: string): MaybePromise<PreparedResponse>
+  /** What a request is counted for, in place of the allowance that all other pages share. */
+  allowance?(request: ApiRequest): PageAllowance
+  serve(request: ApiRequest, context: PageContext): MaybePromise<PreparedResponse>
 }
+
+/** Requests of one client address in a minute. `name` is what is counted, such as "photos". */
+export type PageAllowance = { readonly name: string; readonly perMinute: number }
+
+/** `db` is for reads without a key. */
+type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
 
 type Target = { readonly operations: Map<Method, Operation>; readonly page: WebPage | undefined }
 
@@ -33,7 +43,7 @@ export class Router {
   constructor(operations: readonly Operation[], pages: readonly WebPage[]) {
     for (const [path, peers] of Map.groupBy(operations, (operation) => operation.path)) {
       const byMethod = new Map(peers.map((operation) => [operation.method, operation]))
-      this.#add(basePath + path.replaceAll(/\{(\w+)\}/g, ':$1'), { operations: byMethod, page: undefined })
+      this.#add(basePath + path, { operations: byMethod, page: undefined })
     }
     for (const page of pages) {
       const target = { operations: new Map(), page }
@@ -45,16 +55,18 @@ export class Router {
   find(path: string): Route | undefined {
     // Escaped, because the router would also decode the fixed parts of a path.
     const found = this.#routes.find(anyMethod, path.includes('%') ? path.replaceAll('%', '%25') : path)
-    // A parameter is not empty.
-    if (!found || ((path.endsWith('/') || path.includes('//')) && !found.store.page)) return undefined
+    if (!found) return undefined
     const { operations, page } = found.store as Target
     const params = found.params as Record<string, string>
+    // A parameter is not empty. A page is also found with a slash at the end.
+    const isEmpty = page ? Object.values(params).includes('') : path.endsWith('/') || path.includes('//')
+    if (isEmpty) return undefined
     if (path.includes('%')) for (const name in params) params[name] = decode(params[name] as string)
     return { operations, page, params }
   }
 
   #add(path: string, target: Target): void {
-    this.#routes.on(anyMethod, path, () => {}, target)
+    this.#routes.on(anyMethod, path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
   }
 }
 

@@ -49,22 +49,21 @@ const listCategoriesOperation = (baseUrl: string) =>
       }),
   })
 
-const createCategoryOperation = (baseUrl: string) =>
-  defineOperation('createCategory', 'POST /categories', {
-    ...categoryOperation,
-    summary: 'Add a category',
-    scope: 'categories:write',
-    body: newCategorySchema,
-    // Each of them locks the last id that was assigned.
-    subject: () => 'category ids',
-    responses: {
-      201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
-    },
-    async write({ body }, { trx, now }) {
-      const category = await createCategory(trx, body.name, now)
-      return respondWithEtag(201, category, { Location: `${baseUrl}/categories/${category.id}` })
-    },
-  })
+const createCategoryOperation = defineOperation('createCategory', 'POST /categories', {
+  ...categoryOperation,
+  summary: 'Add a category',
+  scope: 'categories:write',
+  body: newCategorySchema,
+  // Each of them locks the last id that was assigned.
+  subject: () => 'category ids',
+  responses: {
+    201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
+  },
+  location: ({ id }) => `/categories/${id}`,
+  async write({ body }, { trx, now }) {
+    return respondWithEtag(201, await createCategory(trx, body.name, now))
+  },
+})
 
 const getCategoryOperation = defineOperation('getCategory', 'GET /categories/{categoryId}', {
   ...categoryByIdOperation,
@@ -127,7 +126,7 @@ const deleteCategoryOperation = defineOperation('deleteCategory', 'DELETE /categ
 
 export const categoryRoutes = (baseUrl: string): Operation[] => [
   listCategoriesOperation(baseUrl),
-  createCategoryOperation(baseUrl),
+  createCategoryOperation,
   getCategoryOperation,
   updateCategoryOperation,
   deleteCategoryOperation,

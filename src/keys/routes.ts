@@ -74,7 +74,7 @@ const listKeysOperation = ({ database, baseUrl, rateLimiter }: KeyRoutesOptions)
     },
   })
 
-const createKeyOperation = ({ apiKeyCache, environment, baseUrl }: KeyRoutesOptions) =>
+const createKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
   defineOperation('createKey', 'POST /keys', {
     ...keyOperation,
     summary: 'Create a key',
@@ -83,13 +83,13 @@ const createKeyOperation = ({ apiKeyCache, environment, baseUrl }: KeyRoutesOpti
     hasSecretResponse: true,
     body: newKeySchema,
     responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
+    location: ({ id }) => `/keys/${id}`,
     async write({ body }, context) {
       const { trx, now, afterCommit } = context
       const settings = newKeySettings(body, now)
       const { key, secret } = await createKey(trx, settings, environment, byRequest(context))
       afterCommit(() => apiKeyCache.invalidate())
-      const headers = { Location: `${baseUrl}/keys/${key.id}` }
-      return respond(201, { ...serializeKey(key, now), key: secret }, headers)
+      return respond(201, { ...serializeKey(key, now), key: secret })
     },
   })
 

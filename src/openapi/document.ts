@@ -1,7 +1,7 @@
-import { bodyBytesMax } from '../api/input.ts'
+import { bodyBytesMax, formatBytes } from '../api/input.ts'
 import type { MessageDescription, Operation } from '../api/operation.ts'
 import { describeErrors, errorSchema } from './errors.ts'
-import { type Json, jsonSchema, mapValues } from './jsonSchema.ts'
+import { binaryContent, type Json, jsonSchema, mapValues } from './jsonSchema.ts'
 import { messageHeaders, parametersOf } from './parameters.ts'
 import { responsesOf } from './responses.ts'
 import { type Components, extractSharedComponents } from './sharedComponents.ts'
@@ -29,7 +29,7 @@ Every operation requires an API key in the header \`Authorization: Bearer <API_K
 \`X-RateLimit\` headers. The body of every error is an \`Error\` with a stable \`code\`. Every \`GET\` operation also
 supports \`HEAD\`. Guides to adoption, changes, keys, limits and errors are at \`/guides\`.
 
-A request body is one JSON object of at most ${bodyBytesMax / 1024} KiB in UTF-8. Strings cannot contain U+0000. Unknown
+A request body in JSON is one object of at most ${formatBytes(bodyBytesMax)} in UTF-8. Strings cannot contain U+0000. Unknown
 fields are ignored.
 
 Within version 1 the service may add operations, optional request fields, response fields, error codes and event types.
@@ -97,7 +97,7 @@ const sorted = (named: Json): Json =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 function describe(operation: Operation, { schemas }: Components, errors: string): Json {
-  const { scope, deprecation, body } = operation
+  const { scope, deprecation, body, rawBody } = operation
   const access = scope ? `Requires the scope \`${scope}\`.` : 'Any valid API key can use this operation.'
   return {
     operationId: operation.id,
@@ -110,10 +110,13 @@ function describe(operation: Operation, { schemas }: Components, errors: string)
     }),
     'x-stability': operation.stability ?? 'stable',
     parameters: parametersOf(operation, schemas),
-    ...(body && {
+    ...((body || rawBody) && {
       requestBody: {
         required: !operation.isBodyOptional,
-        content: { 'application/json': { schema: jsonSchema(body, schemas) } },
+        ...(rawBody && { description: `At most ${formatBytes(rawBody.bytesMax)}.` }),
+        content: body
+          ? { 'application/json': { schema: jsonSchema(body, schemas) } }
+          : binaryContent(rawBody?.types),
       },
     }),
   }

@@ -45,13 +45,14 @@ const catalogueOf = (operations: readonly Operation[]): ErrorDefinition[] =>
   sortedUnique([...Object.values(apiErrors), ...operations.flatMap(operationErrors)])
 
 /** Errors that the pipeline returns without running the operation. They are not stored for retries. */
-const pipelineErrors = ({ scope, rateLimitExempt, method, write }: Operation): ErrorDefinition[] => [
+const pipelineErrors = ({ scope, rateLimitExempt, method, write, rawBody }: Operation): ErrorDefinition[] => [
   apiErrors.missing_api_key,
   apiErrors.invalid_api_key,
   ...(scope === undefined ? [] : [apiErrors.insufficient_scope]),
   apiErrors.origin_not_allowed,
   ...(method === 'POST' ? [apiErrors.idempotency_in_progress, apiErrors.idempotency_key_reused] : []),
   ...(write ? [apiErrors.body_too_large] : []),
+  ...(rawBody ? [apiErrors.unsupported_media_type] : []),
   apiErrors.rate_limit_exceeded,
   ...(rateLimitExempt ? [] : [apiErrors.key_banned]),
   apiErrors.internal_error,

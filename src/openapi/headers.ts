@@ -86,7 +86,8 @@ export function successHeaders(operation: Operation, status: string): Json {
     ...(operation.method === 'POST' && replayed),
     ...((operation.body || operation.allowsReplica) && preference),
     ...mapValues(headers, requiredHeader),
-    ...(status === '201' && { Location: requiredHeader('The URL of the new resource.') }),
+    ...(status === '201' &&
+      operation.location && { Location: requiredHeader('The URL of the new resource.') }),
     ...mapValues({ ...(isPaginated(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
   }
 }

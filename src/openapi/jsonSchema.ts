@@ -24,6 +24,10 @@ export function jsonSchema(schema: z.ZodType, schemas: Json): Json {
   return properties.schema
 }
 
+/** The content of a body that is not JSON. Generators know the format, although OpenAPI 3.1 has no more use for it. */
+export const binaryContent = (types: readonly string[] = []): Json =>
+  Object.fromEntries(types.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]))
+
 /** The name of the schema that a reference points to. */
 export const componentName = ({ $ref }: Json): string => String($ref).replace(/^.*\//, '')
 

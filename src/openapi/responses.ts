@@ -3,7 +3,7 @@ import type { Operation } from '../api/operation.ts'
 import { http } from '../nodeHttp.ts'
 import { describeCodes, errorExample, errorsByStatus, sortedUnique } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
-import { componentName, type Json, jsonSchema } from './jsonSchema.ts'
+import { binaryContent, componentName, type Json, jsonSchema } from './jsonSchema.ts'
 import type { Components } from './sharedComponents.ts'
 
 /** A response of one operation, before it is merged with those of other operations. */
@@ -62,10 +62,15 @@ function merge(group: readonly ResponseDraft[], examples: Json): Json {
 }
 
 function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
-  return Object.entries(operation.responses).map(([status, { description, schema: zodSchema, stream }]) => {
+  return Object.entries(operation.responses).map(([status, response]) => {
+    const { description, schema: zodSchema, types, stream } = response
     const headers = successHeaders(operation, status)
-    if (!zodSchema)
-      return { operation, status, name: statusName(status), errors: [], response: { description, headers } }
+    const draft = { operation, status, errors: [] }
+    if (types) {
+      const name = `${operation.id[0]?.toUpperCase()}${operation.id.slice(1)}Content`
+      return { ...draft, name, response: { description, headers, content: binaryContent(types) } }
+    }
+    if (!zodSchema) return { ...draft, name: statusName(status), response: { description, headers } }
     const schema = jsonSchema(zodSchema, schemas)
     const content = {
       'application/json': { schema },
@@ -77,7 +82,7 @@ function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
       }),
     }
     const name = `${componentName(schema)}${'Location' in headers ? 'Created' : ''}`
-    return { operation, status, name, errors: [], response: { description, headers, content } }
+    return { ...draft, name, response: { description, headers, content } }
   })
 }
 

@@ -67,7 +67,7 @@ const listOrdersOperation = ({ baseUrl }: OrderRoutesOptions) =>
       }),
   })
 
-const createOrderOperation = ({ baseUrl, holdMs }: OrderRoutesOptions) =>
+const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
   defineOperation('createOrder', 'POST /store/orders', {
     tag: 'Store',
     summary: 'Place an order',
@@ -76,6 +76,7 @@ const createOrderOperation = ({ baseUrl, holdMs }: OrderRoutesOptions) =>
     scope: 'orders:write',
     body: newOrderSchema,
     responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
+    location: ({ id }) => `/store/orders/${id}`,
     errors: [petErrors.pet_not_found, orderErrors.pet_unavailable],
     subject: ({ body }) => `pet ${body.petId}`,
     async precheck({ body }, { db, now }) {
@@ -86,8 +87,7 @@ const createOrderOperation = ({ baseUrl, holdMs }: OrderRoutesOptions) =>
       const pet = orNotFound(found, petErrors.pet_not_found)
       if (openOrder || pet.status !== 'available') throw new ApiError(orderErrors.pet_unavailable)
       const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-      const Location = `${baseUrl}/store/orders/${order.id}`
-      return { ...respond(201, serializeOrder(order), { Location }), subjectRef: subjectRefOf(order.id) }
+      return { ...respond(201, serializeOrder(order)), subjectRef: subjectRefOf(order.id) }
     },
   })
 

@@ -11,7 +11,7 @@ export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOp
   path: '/metrics',
   isExempt: !isOpen,
   requiresKey: !isOpen,
-  async serve(request, address) {
+  async serve(request, { address }) {
     if (!isOpen) {
       const authorization = request.header('authorization')
       const credentials = { authorization, address, rateLimitExempt: false }

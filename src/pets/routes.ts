@@ -63,9 +63,6 @@ async function petToChange({ lockPetAndOrder }: PetRoutesOptions, petId: bigint,
   return { pet, hasOrder: openOrder !== undefined }
 }
 
-const createdPetResponse = (pet: Pet, baseUrl: string) =>
-  respondWithEtag(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
-
 const listPetsOperation = ({ baseUrl }: PetRoutesOptions) =>
   defineOperation('listPets', 'GET /pets', {
     tag: 'Pets',
@@ -100,9 +97,9 @@ const createPetOperation = ({ baseUrl, createBatch }: PetRoutesOptions) =>
     scope: 'pets:write',
     body: newPetSchema,
     responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etagHeader } },
+    location: ({ id }) => `/pets/${id}`,
     async write({ body }, { trx, now }) {
-      const pet = await createPet(trx, body, now)
-      return createdPetResponse(pet, baseUrl)
+      return respondWithEtag(201, await createPet(trx, body, now))
     },
     ...(createBatch && {
       async writeBatch(requests: readonly BatchedRequest<{ body: NewPet }>[]) {
@@ -114,7 +111,7 @@ const createPetOperation = ({ baseUrl, createBatch }: PetRoutesOptions) =>
         const ids = await createBatch(pets, recordRetentionMs, `${baseUrl}/pets/`)
         return pets.map(({ pet: { name, categoryId, status } }, index) => {
           const id = ids[index]
-          return id === undefined ? undefined : createdPetResponse({ id, name, categoryId, status }, baseUrl)
+          return id === undefined ? undefined : respondWithEtag(201, { id, name, categoryId, status })
         })
       },
     }),

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest, BodyLimits } from '../api/request.ts'
 import type { ApiResponse, HeaderBlock } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
 import { chain } from '../maybePromise.ts'
+import { arrivingInTime } from './bodyTimer.ts'
 import { hasUnambiguousLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
@@ -79,11 +80,12 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
     target: end === -1 ? url.slice(start) : url.slice(start, end),
     remoteAddress,
     header: (name) => headers.get(name) ?? undefined,
-    async body(bytesMax) {
-      const length = headers.get('content-length')
-      if (length !== null)
-        return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
-      return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
+    async body(limits) {
+      // The announced length was checked.
+      const isWhole = headers.has('content-length') && !limits.time
+      return isWhole || request.body === null
+        ? new Uint8Array(await request.arrayBuffer())
+        : collectBody(request.body, limits)
     },
   }
 }
@@ -143,16 +145,19 @@ function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
 }
 
 /** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
-async function collectBody(
+function collectBody(
   chunks: AsyncIterable<Uint8Array>,
-  bytesMax: number,
+  { bytesMax, time }: BodyLimits,
 ): Promise<Uint8Array | undefined> {
   const collected: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of chunks) {
-    bytes += chunk.length
-    if (bytes > bytesMax) return undefined
-    collected.push(chunk)
+  const collect = async () => {
+    for await (const chunk of chunks) {
+      bytes += chunk.length
+      if (bytes > bytesMax) return undefined
+      collected.push(chunk)
+    }
+    return collected.length === 1 ? collected[0] : Buffer.concat(collected)
   }
-  return collected.length === 1 ? collected[0] : Buffer.concat(collected)
+  return time ? arrivingInTime(collect(), time, () => bytes) : collect()
 }

@@ -82,8 +82,8 @@ export class Connection {
   fail(problem: RequestProblem): void {
     const { socket } = this
     if (this.#problem || socket.destroyed || socket.writableEnded) return
-    // Reading may be paused in the middle of a request: then the client is not slow.
-    if (problem === 'timeout' && this.#waiting.length > 0) return
+    // Reading may be paused in the middle of a request: then the client is not slow. Or the body has a time of its own.
+    if (problem === 'timeout' && (this.#waiting.length > 0 || this.#last?.request.isBodyTimed)) return
     this.#problem = problem
     socket.pause()
     const last = this.#waiting.at(-1) ?? this.#last

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ApiRequest, BodyError, type RequestProblem } from '../api/request.ts'
+import { type ApiRequest, BodyError, type BodyLimits, type RequestProblem } from '../api/request.ts'
 import { type ApiResponse, headerValue } from '../api/response.ts'
 import type { StreamBody } from '../api/streamBody.ts'
+import { arrivingInTime } from './bodyTimer.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]*$/
@@ -16,6 +17,8 @@ export class NodeRequest implements ApiRequest {
   #problem: RequestProblem | undefined
   #isContinued = false
   #rejectBody: ((error: BodyError) => void) | undefined
+  /** Whether the body is arriving, within a time of its own. */
+  isBodyTimed = false
 
   constructor(message: IncomingMessage, response: ServerResponse) {
     this.#message = message
@@ -62,28 +65,31 @@ export class NodeRequest implements ApiRequest {
     this.#rejectBody?.(new BodyError(problem))
   }
 
-  async body(bytesMax: number): Promise<Uint8Array | undefined> {
+  async body({ bytesMax, time }: BodyLimits): Promise<Uint8Array | undefined> {
     if (!this.#hasBody) return new Uint8Array()
-    if (Number(this.header('content-length') ?? 0) > bytesMax) return undefined
     if (this.#problem) throw new BodyError(this.#problem)
     if (this.isContinueAwaited) {
       this.#response.writeContinue()
       this.#isContinued = true
     }
-    return new Promise((resolve, reject) => {
-      this.#rejectBody = reject
-      collect(this.#message, bytesMax, resolve, reject)
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>()
+    this.#rejectBody = reject
+    const receivedBytes = collect(this.#message, bytesMax, resolve, reject)
+    if (!time) return promise
+    this.isBodyTimed = true
+    return arrivingInTime(promise, time, receivedBytes).finally(() => {
+      this.isBodyTimed = false
     })
   }
 }
 
-/** Reads no further than the limit. By events, because async iteration takes 3 % of the time of a create. */
+/** Reads no further than the limit. Returns the bytes so far. By events, because async iteration takes 3 % of the time of a create. */
 function collect(
   message: IncomingMessage,
   bytesMax: number,
   resolve: (body: Uint8Array | undefined) => void,
   reject: (error: Error) => void,
-): void {
+): () => number {
   const chunks: Buffer[] = []
   let bytes = 0
   const add = (chunk: Buffer) => {
@@ -99,6 +105,7 @@ function collect(
   message.on('close', () => {
     if (!message.readableEnded) reject(new Error('The body ended early.'))
   })
+  return () => bytes
 }
 
 /** Path and query of a request target in origin or absolute form (RFC 9112, 3.2), with dot segments removed. */

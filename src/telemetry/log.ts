@@ -125,13 +125,13 @@ function bufferedSink(sink: DestinationStream) {
 }
 
 function requestFields(request: RequestLog, redact: LogOptions['redact']) {
-  const { requestId, isRequestIdGenerated, method, path, operation, principal, address, status, code } =
+  const { requestId, isRequestIdGenerated, method, path, operation, page, principal, address, status, code } =
     request
   return {
     requestId: isRequestIdGenerated ? requestId : redactLong(requestId, redact),
     method,
     path: redactLong(path, redact),
-    operation: operation?.id,
+    operation: operation?.id ?? page?.id,
     status,
     code,
     keyId: principal?.keyId,

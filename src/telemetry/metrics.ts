@@ -57,8 +57,8 @@ export class Metrics {
     this.#databaseStats = databaseStats
   }
 
-  countRequest({ operation, status, code, principal, seconds }: RequestLog): void {
-    this.#latency.observe(seconds, operation?.id ?? 'none', status)
+  countRequest({ operation, page, status, code, principal, seconds }: RequestLog): void {
+    this.#latency.observe(seconds, operation?.id ?? page?.id ?? 'none', status)
     if (code !== undefined) this.#errors.increment(code)
     if (operation?.deprecation) this.#deprecatedUses.increment(operation.id, this.#keyLabel(principal?.keyId))
   }

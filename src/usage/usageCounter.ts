@@ -56,8 +56,8 @@ export class UsageCounter {
   }
 
   /** Counts a request to the API, except a CORS preflight. */
-  count({ method, isPage, principal, status, code, operation }: RequestLog): void {
-    if (method === 'OPTIONS' || isPage) return
+  count({ method, page, principal, status, code, operation }: RequestLog): void {
+    if (method === 'OPTIONS' || page) return
     const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
     if (status >= 500) counts.others = increment(counts.others, errorsName)

@@ -74,7 +74,7 @@ const listWebhooksOperation = ({ database, baseUrl }: WebhookRoutesOptions) =>
       }),
   })
 
-const createWebhookOperation = ({ database, allowed, baseUrl, kinds }: WebhookRoutesOptions) =>
+const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptions) =>
   defineOperation('createWebhook', 'POST /webhooks', {
     ...webhookOperation,
     summary: 'Register a webhook',
@@ -83,6 +83,7 @@ const createWebhookOperation = ({ database, allowed, baseUrl, kinds }: WebhookRo
     sends: webhookMessage(kinds),
     body: newWebhookSchema,
     responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
+    location: ({ id }) => `/webhooks/${id}`,
     async write({ body }, context) {
       const { trx, now, principal } = context
       validateUrl(body.url, allowed)
@@ -93,8 +94,7 @@ const createWebhookOperation = ({ database, allowed, baseUrl, kinds }: WebhookRo
       const webhook = await createWebhook(trx, body, await newestEventId(database, trx), now)
       await recordWebhookStart(trx, webhook.id)
       await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
-      const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
-      return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
+      return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
     },
   })
 

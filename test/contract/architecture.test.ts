@@ -31,6 +31,7 @@ const parts = [
   'startup',
   'stopProgress',
   'telemetry',
+  'webPages',
 ]
 
 /** Which folders, and files at the top of src/, each of them may import. */
@@ -42,6 +43,7 @@ const arrows: Record<string, readonly string[]> = {
   restoreDetector: ['database'],
   schedule: [...features, ...foundation, 'limits', 'restoreDetector', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
+  webPages: [...features, ...foundation, 'config', 'openapi', 'pages', 'telemetry'],
   resources: [...features, ...foundation, 'records'],
   records: foundation,
   // PETSTORE_ADMIN_KEY is checked like any other API key.
@@ -49,7 +51,7 @@ const arrows: Record<string, readonly string[]> = {
   pages: [...foundation, 'config', 'openapi', 'telemetry'],
   telemetry: [...foundation, 'server'],
   ...Object.fromEntries(
-    features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits', 'records']]),
+    features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits', 'pages', 'records']]),
   ),
   auth: [...foundation, 'limits'],
   limits: foundation,

@@ -212,7 +212,7 @@ test('a client that reads nothing of a second response is disconnected', async (
 })
 
 describe('near the limit of connections', () => {
-  const readsBody = handlers(async (request) => `${(await request.body(1_000))?.length}`)
+  const readsBody = handlers(async (request) => `${(await request.body({ bytesMax: 1_000 }))?.length}`)
 
   async function stage(t: TestContext, more: Partial<ListenBounds> = {}) {
     const closed: string[] = []

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { addressesMax, createPageRateLimiter, pageLimits } from '../../src/limits/pageRateLimiter.ts'
+import { addressesMax, createPageRateLimiter, pageAllowance } from '../../src/limits/pageRateLimiter.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { startServer } from '../support/process.ts'
 import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
-const { perMinute } = pageLimits
+const { perMinute } = pageAllowance
 
 const requestsOf = (path: string, count: number, headers = '') =>
   `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${headers}\r\n`.repeat(count)
@@ -145,32 +144,31 @@ describe('requests outside the API are limited by address', () => {
 
 describe('the counted addresses', () => {
   const start = Date.UTC(2026, 10, 15)
-  const trustNone = new BlockList()
   const exhaust = (admit: ReturnType<typeof createPageRateLimiter>, address: string) => {
-    for (let n = 0; n < perMinute; n++) assert.equal(admit(address, undefined), undefined)
-    assert.equal(admit(address, undefined)?.code, 'rate_limit_exceeded')
+    for (let n = 0; n < perMinute; n++) assert.equal(admit(address), undefined)
+    assert.equal(admit(address)?.code, 'rate_limit_exceeded')
   }
   const addressAt = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
 
   test('are bounded: the least recently seen is dropped for a new one', () => {
-    const admit = createPageRateLimiter({ clock: () => start, trustedProxies: trustNone })
+    const admit = createPageRateLimiter(() => start)
     exhaust(admit, '192.0.2.1')
     exhaust(admit, '192.0.2.2')
-    for (let n = 0; n < addressesMax - 2; n++) assert.equal(admit(addressAt(n), undefined), undefined)
-    assert.ok(admit('192.0.2.1', undefined), 'this many are counted')
-    assert.equal(admit('198.51.100.1', undefined), undefined, 'a new address is admitted')
-    assert.ok(admit('192.0.2.1', undefined), 'the most recent address is still counted')
-    assert.equal(admit('192.0.2.2', undefined), undefined, 'the least recent address was dropped')
+    for (let n = 0; n < addressesMax - 2; n++) assert.equal(admit(addressAt(n)), undefined)
+    assert.ok(admit('192.0.2.1'), 'this many are counted')
+    assert.equal(admit('198.51.100.1'), undefined, 'a new address is admitted')
+    assert.ok(admit('192.0.2.1'), 'the most recent address is still counted')
+    assert.equal(admit('192.0.2.2'), undefined, 'the least recent address was dropped')
   })
 
   test('wait at most a minute after the clock is set back', () => {
     let now = start
-    const admit = createPageRateLimiter({ clock: () => now, trustedProxies: trustNone })
+    const admit = createPageRateLimiter(() => now)
     exhaust(admit, '192.0.2.1')
     now -= 3_600_000
-    assert.equal(admit('192.0.2.1', undefined)?.headers['Retry-After'], '60')
+    assert.equal(admit('192.0.2.1')?.headers['Retry-After'], '60')
     now += 60_000
-    assert.equal(admit('192.0.2.1', undefined), undefined)
+    assert.equal(admit('192.0.2.1'), undefined)
   })
 })
 

@@ -22,7 +22,8 @@ test('reading the inventory reads only its table, which has one row per status',
       return constants.SQLITE_OK
     })
     const context = { db: new SqliteDb(connection) as Db } as ReadContext
-    const response = await getInventoryOperation.read?.({ params: {}, query: {}, body: {} }, context)
+    const input = { params: {}, query: {}, body: {}, bytes: new Uint8Array() }
+    const response = await getInventoryOperation.read?.(input, context)
     assert.deepEqual(JSON.parse(response?.json ?? ''), { available: 7, pending: 2, sold: 1 })
     assert.deepEqual([...tables], ['inventory'])
     connection.setAuthorizer(null)

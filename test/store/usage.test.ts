@@ -186,7 +186,7 @@ const finished = {
   isRequestIdGenerated: true,
   method: 'GET',
   path: '/v1/pets',
-  isPage: false,
+  page: undefined,
   operation: undefined,
   address: '192.0.2.1',
   principal: undefined,

@@ -28,7 +28,7 @@ const { log } = createLog({
 const print = (message: unknown) => console.log(JSON.stringify(message))
 
 try {
-  const { env, bounds, nameServers } = options
+  const { env, bounds, nameServers, additional } = options
   const service = await startService({
     config: readConfig(env),
     clock,
@@ -36,6 +36,7 @@ try {
     log,
     bounds,
     ...(nameServers && { nameServers }),
+    ...(additional && { additional: await import(additional) }),
   })
   print({ port: service.port, newOperatorKey: service.newOperatorKey })
   void service.failed.then(() => print({ failed: true }))

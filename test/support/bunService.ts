@@ -12,6 +12,8 @@ export type HostOptions = {
   readonly env: Record<string, string>
   readonly bounds: Partial<Bounds>
   readonly nameServers?: readonly string[]
+  /** The URL of a module with operations and pages. */
+  readonly additional?: string
 }
 
 type Message = {

@@ -41,12 +41,14 @@ export type TestServiceOptions = {
   startAt?: number | 'now'
   bounds?: Partial<Bounds>
   nameServers?: readonly string[]
+  /** A module that exports operations and pages, which the service has besides its own. */
+  additional?: URL
 }
 
 /** A real service on a free port with a fresh database and a clock that the test moves. */
 export async function startTestService(
   env: Record<string, string> = {},
-  { startAt = startOfTests, bounds = {}, nameServers }: TestServiceOptions = {},
+  { startAt = startOfTests, bounds = {}, nameServers, additional }: TestServiceOptions = {},
 ): Promise<TestService> {
   const givenDatabase = databaseEnvIn(env)
   const databaseEnv = givenDatabase ?? (await newDatabase())
@@ -54,17 +56,21 @@ export async function startTestService(
   const logLines: string[] = []
   let time = startAt === 'now' ? Date.now() : startAt
   host?.setTime(time)
-  const start = (more: Record<string, string>): Promise<Omit<Service, 'stopProgress'>> => {
+  const start = async (more: Record<string, string>): Promise<Omit<Service, 'stopProgress'>> => {
     const fullEnv = { PORT: '0', ...databaseEnv, ...env, ...more }
     const common = { bounds: { ...testBounds, ...bounds }, ...(nameServers && { nameServers }) }
-    if (host) return host.start({ env: fullEnv, ...common })
+    if (host)
+      return host.start({ env: fullEnv, ...common, ...(additional && { additional: additional.href }) })
     const { log } = createLog({
       level: 'info',
       redact: redactor(env.PETSTORE_ADMIN_KEY),
       stream: { write: (line: string) => void logLines.push(line) },
     })
     const clock = () => time
-    return startService({ config: readConfig(fullEnv), clock, limitClock: clock, log, ...common })
+    return startService({
+      ...{ config: readConfig(fullEnv), clock, limitClock: clock, log, ...common },
+      ...(additional && { additional: await import(additional.href) }),
+    })
   }
   let service = await start({})
   const operatorKey = service.newOperatorKey ?? env.PETSTORE_ADMIN_KEY ?? ''
