@@ -1,6 +1,6 @@
 /**
- * Writes the types of the API for the console and the client, from openapi.json: `node tools/apiTypes.ts`. The results
- * are not committed, so they are never out of date.
+ * Writes the types of the API for the client, which the console uses too, from openapi.json: `node tools/apiTypes.ts`. The
+ * result is not committed, so it is never out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
@@ -49,21 +49,9 @@ function resolve<T extends { $ref?: string }>(value: T): T {
   return resolve(keys.reduce((node, key) => node[key], document) as T)
 }
 
-/** How the types of a target refer to a schema, and which type an integer has. */
-type Style = { refer(name: string): string; integer(schema: Schema): string }
-
-/** The console treats ids as opaque, so their type does not matter. */
-const consoleStyle: Style = {
-  refer: (name) => `Schemas[${JSON.stringify(name)}]`,
-  integer: () => 'number',
-}
-
 /** An integer that can be beyond 2^53 has the type `Int64` of the client (decision 31). */
-const clientStyle: Style = {
-  refer: (name) => name,
-  integer: ({ format, maximum = Number.POSITIVE_INFINITY }) =>
-    format === 'int64' && maximum > Number.MAX_SAFE_INTEGER ? 'Int64' : 'number',
-}
+const integerType = ({ format, maximum = Number.POSITIVE_INFINITY }: Schema): string =>
+  format === 'int64' && maximum > Number.MAX_SAFE_INTEGER ? 'Int64' : 'number'
 
 /** Fields that every response has, although the OpenAPI document does not require them (decision 40). */
 const alwaysSent: Record<string, readonly string[]> = { Pet: ['status'] }
@@ -72,14 +60,8 @@ const commentOf = (text: string | undefined): string =>
   text === undefined ? '' : `/** ${text.replaceAll('*/', '').replaceAll('\n', '\n * ')} */\n`
 
 class TypeWriter {
-  readonly #style: Style
-
-  constructor(style: Style) {
-    this.#style = style
-  }
-
   typeOf(schema: Schema): string {
-    if (schema.$ref !== undefined) return this.#style.refer(nameOf(schema.$ref))
+    if (schema.$ref !== undefined) return nameOf(schema.$ref)
     if (schema.const !== undefined) return JSON.stringify(schema.const)
     if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
     const union = schema.anyOf ?? schema.oneOf
@@ -92,7 +74,7 @@ class TypeWriter {
   #typeOfKind(type: string, schema: Schema): string {
     if (type === 'object') return this.#objectType(schema)
     if (type === 'array') return `(${this.typeOf(schema.items ?? {})})[]`
-    if (type === 'integer') return this.#style.integer(schema)
+    if (type === 'integer') return integerType(schema)
     return type
   }
 
@@ -169,24 +151,12 @@ ${namedOperations.map(({ id, method, path }) => `  ${id}: ['${method}', '${path}
 } as const
 `
 
-export function writeConsoleTypes(): void {
-  const writer = new TypeWriter(consoleStyle)
-  const text = `${header}
-
-export type Schemas = {
-${schemas.map(([name, schema]) => `${JSON.stringify(name)}: ${writer.typeOf(schema)}`).join('\n')}
-}
-
-${operationsText(writer)}`
-  writeFileSync(new URL('console/src/api/schema.ts', root), text)
-}
-
 function withAlwaysSent(name: string, schema: Schema): Schema {
   return { ...schema, required: [...(schema.required ?? []), ...(alwaysSent[name] ?? [])] }
 }
 
 export function writeClientTypes(): void {
-  const writer = new TypeWriter(clientStyle)
+  const writer = new TypeWriter()
   const types = schemas.map(
     ([name, schema]) =>
       `${commentOf(schema.description)}export type ${name} = ${writer.typeOf(withAlwaysSent(name, schema))}`,
@@ -205,7 +175,4 @@ ${operationsText(writer)}`
   writeFileSync(new URL('client/src/schema.ts', root), text)
 }
 
-if (import.meta.main) {
-  writeConsoleTypes()
-  writeClientTypes()
-}
+if (import.meta.main) writeClientTypes()

@@ -12,7 +12,7 @@ const vite = await import('vite').catch((error) => {
   throw error
 })
 if (vite) {
-  const { writeConsoleTypes } = await import('./apiTypes.ts')
-  writeConsoleTypes()
+  const { writeClientTypes } = await import('./apiTypes.ts')
+  writeClientTypes()
   await vite.build({ root: `${root}console`, logLevel: 'warn' })
 }

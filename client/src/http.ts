@@ -3,47 +3,11 @@ import { checkApiKey, checkedAddress, checkNumbers, pathSegment } from './check.
 import { backoffMs, type Clock, jitteredMs, timerMaxMs } from './clock.ts'
 import { ConnectionError, PetstoreError, reasonOf, TimeoutError } from './errors.ts'
 import { toExactText, toJson } from './json.ts'
+import type { ChangeOptions, CreateOptions, PetstoreOptions, RequestOptions } from './options.ts'
 import { errorOf, isRetryableStatus, readJson } from './response.ts'
 import { RequestScheduler } from './scheduler.ts'
 import { type ErrorCode, type Operations, operations } from './schema.ts'
-
-export type PetstoreOptions = {
-  /** The address of the API, such as `https://pets.example/v1`. If it is undefined, the constructor throws. */
-  baseUrl: string | undefined
-  /** If it is undefined, the constructor throws. */
-  apiKey: string | undefined
-  /** Replaces the global `fetch`. */
-  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
-  /** The maximum time of one attempt, including its response body. The default is 30 seconds. */
-  timeoutMs?: number | undefined
-  /** How often a failed request is repeated, if that is safe. The default is 5. */
-  maxRetries?: number | undefined
-  /** The maximum number of concurrent requests. Others wait. The default is 8. More than 50 requires `throttle`. */
-  maxConcurrent?: number | undefined
-  /** The maximum time of one wait for the rate limit. A request that would wait longer fails. The default is two minutes. */
-  maxWaitMs?: number | undefined
-  /** Sends no more than what is left of the rate limit, so that no request is rejected. */
-  throttle?: boolean | undefined
-}
-
-export type RequestOptions = {
-  /** Ends the request. It then rejects with the reason of the signal. */
-  signal?: AbortSignal | undefined
-  timeoutMs?: number | undefined
-  maxRetries?: number | undefined
-  /** More headers, such as `Prefer` or `X-Request-Id`. */
-  headers?: Record<string, string> | undefined
-}
-
-export type CreateOptions = RequestOptions & {
-  /** The default is a new random key for each call. All attempts of a call have the same key. */
-  idempotencyKey?: string | undefined
-}
-
-export type ChangeOptions = RequestOptions & {
-  /** The ETag that the animal or the category must still have. Without one, or with `null`, the change has no condition. */
-  ifMatch?: string | null | undefined
-}
+import { randomKey } from './submission.ts'
 
 export type OperationId = keyof Operations
 export type Input<Id extends OperationId> = {
@@ -122,6 +86,30 @@ export class Http {
     options: AnyOptions,
     read: Read<T>,
   ): Promise<Result<T>> {
+    const { submission } = options
+    try {
+      const all = { ...options, signal: this.signalOf(options) }
+      const result = await this.#sendWithRetries(id, input, all, read)
+      submission?.settle()
+      return result
+    } catch (error) {
+      if (error instanceof PetstoreError && isProcessed(error)) submission?.settle()
+      throw error
+    }
+  }
+
+  /** What ends a request: its own signal, and that of the client. */
+  signalOf({ signal, keepalive }: RequestOptions): AbortSignal | undefined {
+    const shared = keepalive ? undefined : this.#options.signal
+    return signal && shared ? AbortSignal.any([signal, shared]) : (signal ?? shared)
+  }
+
+  async #sendWithRetries<Id extends OperationId, T>(
+    id: Id,
+    input: Input<Id>,
+    options: AnyOptions,
+    read: Read<T>,
+  ): Promise<Result<T>> {
     const { signal, timeoutMs, maxRetries = this.#options.maxRetries ?? 5 } = options
     checkNumbers({ timeoutMs, maxRetries })
     const request = this.#prepare(id, input, options)
@@ -138,6 +126,7 @@ export class Http {
         return await (isExempt ? this.scheduler.runExempt(signal, send) : this.scheduler.run(signal, send))
       } catch (error) {
         if (!isSent || !(error instanceof PetstoreError)) throw error
+        if (error.status === 401) this.#options.onKeyRejected?.(error)
         // The earlier attempt has removed it.
         if (unknownOutcome && error.code === notFoundCodes[id])
           return { data: undefined as T, response: new Response(null, { status: 204 }) }
@@ -145,7 +134,8 @@ export class Http {
         if (unknownOutcome && error.status === 412) throw unknownOutcome
         if (!isRetryable(error)) throw error
         const delayMs = this.#delayMs(attempt, error)
-        const isPause = error.status === 429 && error.code !== 'too_many_streams' && !isExempt
+        const isLimit = error.status === 429 && error.code !== 'too_many_streams' && !isExempt
+        const isPause = isLimit && this.#options.pauseOnRateLimit !== false
         if (isPause) this.scheduler.pause(error.retryAfterMs ?? 0, delayMs, error)
         // If an abort cuts off the body of an error, the error has only its status.
         signal?.throwIfAborted()
@@ -179,13 +169,17 @@ export class Http {
     }
     const headers = new Headers({ Authorization: `Bearer ${this.#options.apiKey}` })
     if (body !== undefined) headers.set('Content-Type', 'application/json')
-    if (method === 'POST') headers.set('Idempotency-Key', options.idempotencyKey ?? randomKey())
-    if (typeof options.ifMatch === 'string') headers.set('If-Match', options.ifMatch)
+    const url = `${this.#baseUrl}${path}${String(search) && `?${search}`}`
+    const text = body === undefined ? undefined : toJson(body)
+    const { idempotencyKey, submission, ifMatch, keepalive = false } = options
+    if (method === 'POST')
+      headers.set('Idempotency-Key', idempotencyKey ?? submission?.keyFor(`${url} ${text}`) ?? randomKey())
+    if (typeof ifMatch === 'string') headers.set('If-Match', ifMatch)
     for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value)
     return {
       id,
-      url: `${this.#baseUrl}${path}${String(search) && `?${search}`}`,
-      init: { method, headers, redirect: 'manual', ...(body !== undefined && { body: toJson(body) }) },
+      url,
+      init: { method, headers, keepalive, redirect: 'manual', ...(text !== undefined && { body: text }) },
     }
   }
 
@@ -227,13 +221,17 @@ export class Http {
 const isAboutAddress = (id: OperationId, { status, code }: PetstoreError): boolean =>
   status === 401 || code === 'origin_not_allowed' || (status === 429 && id === 'getLimits')
 
+/**
+ * Whether the service has processed the request and rejected the change. An error before that says nothing about an
+ * earlier request of the same submission.
+ */
+const isProcessed = ({ status, code }: PetstoreError): boolean =>
+  status >= 400 &&
+  status < 500 &&
+  ![401, 403, 408, 429].includes(status) &&
+  code !== 'idempotency_in_progress'
+
 const isRetryable = (error: PetstoreError): boolean =>
   error instanceof ConnectionError ||
   isRetryableStatus(error.status) ||
   error.code === 'idempotency_in_progress'
-
-/** `crypto.randomUUID` exists only in secure contexts of a browser. */
-const randomKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
-    '',
-  )

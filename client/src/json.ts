@@ -1,3 +1,5 @@
+import type { Int64 } from './schema.ts'
+
 /**
  * JSON with exact integers: a number, or a bigint beyond 2^53 - 1. Node 20 has neither the source text in revivers nor
  * JSON.rawJSON, so such integers pass through JSON.parse and JSON.stringify as marked strings. The mark begins with
@@ -27,6 +29,14 @@ export const toJson = (value: unknown): string =>
 
 /** The text of a value in a path or query. */
 export const toExactText = (value: unknown): string => String(assertExact(value))
+
+/** The integer in a text, such as an id in an address: a number, or a bigint beyond 2^53 - 1. */
+export function parseInt64(text: string): Int64 {
+  const integer = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined
+  if (integer === undefined || BigInt.asIntN(64, integer) !== integer)
+    throw new RangeError(`"${text}" is not a 64-bit integer.`)
+  return Number.isSafeInteger(Number(text)) ? Number(text) : integer
+}
 
 /** A number beyond 2^53 - 1 may already be rounded. */
 function assertExact<T>(value: T): T {

@@ -1,5 +1,6 @@
 import { PetstoreError } from './errors.ts'
-import { type Http, headersOf, type Input, type OperationId, type RequestOptions } from './http.ts'
+import { type Http, headersOf, type Input, type OperationId } from './http.ts'
+import type { RequestOptions } from './options.ts'
 import { readList } from './response.ts'
 
 export type Page<T> = {

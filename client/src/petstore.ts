@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from './clock.ts'
-import { Http, type PetstoreOptions } from './http.ts'
+import { Http } from './http.ts'
+import type { PetstoreOptions } from './options.ts'
 import { Events, Webhooks } from './resources/changes.ts'
 import { Audit, Keys, Limits, Usage } from './resources/operator.ts'
 import { Pets } from './resources/pets.ts'

@@ -1,15 +1,42 @@
 import { onAbort } from './abort.ts'
 import { backoffMs } from './clock.ts'
 import { ConnectionError, PetstoreError, RateLimitError } from './errors.ts'
-import type { Http, RequestOptions } from './http.ts'
+import type { Http } from './http.ts'
 import { parseJson, toExactText } from './json.ts'
+import type { RequestOptions } from './options.ts'
 import { unexpectedResponse } from './response.ts'
 import type { Event, Int64 } from './schema.ts'
+
+/** A connection of an event stream that is open. */
+export type StreamConnection = {
+  /** The id of the last event before the next one of the stream. Undefined if the service has not named it. */
+  readonly lastEventId: string | undefined
+  /** Ends the connection, if it is certainly lost, such as when the device is offline. The stream connects again. */
+  reconnect(): void
+}
+
+/** A connection of an event stream that was lost, or could not be opened. */
+export type StreamDisconnection = {
+  /** Why it could not be opened. Undefined if it was open. */
+  readonly error: PetstoreError | undefined
+  /** The time until the next attempt. */
+  readonly delayMs: number
+  /** Ends the wait for the next attempt. */
+  reconnect(): void
+}
 
 /** The `RequestOptions` are here for compatibility. Pass them as the second argument, as in every method. */
 export type StreamOptions = RequestOptions & {
   /** Only events after this id. By default, the stream starts with the next event. */
   after?: Int64 | undefined
+  /** Called each time when a connection is open. */
+  onConnect?: ((connection: StreamConnection) => void) | undefined
+  /**
+   * Called before each wait for another connection. It can return another time than `delayMs`. With it, the stream also
+   * connects again if its first connection fails.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a callback without a return statement
+  onDisconnect?: ((disconnection: StreamDisconnection) => number | undefined | void) | undefined
 }
 
 const backoffMinMs = 500
@@ -24,13 +51,15 @@ const stableMs = 10_000
  */
 export async function* streamEvents(
   http: Http,
-  after: Int64 | undefined,
-  options: RequestOptions,
+  { after, onConnect, onDisconnect, ...options }: StreamOptions,
 ): AsyncGenerator<Event, void, undefined> {
+  const signal = http.signalOf(options)
   let position = after === undefined ? undefined : toExactText(after)
   let failures = 0
-  for (let isResumed = false; ; isResumed = true) {
+  // Unless the caller follows the connections, the first one fails like any other request.
+  for (let isRepeated = onDisconnect !== undefined; ; isRepeated = true) {
     let body: ReadableStream<Uint8Array> | null = null
+    let error: PetstoreError | undefined
     try {
       const { response } = await http.send(
         'listEvents',
@@ -40,24 +69,35 @@ export async function* streamEvents(
       )
       body = response.body
       position ??= response.headers.get('last-event-id') ?? undefined
-    } catch (error) {
-      // The first connection fails like any other request.
-      if (!isResumed || !isTemporary(error)) throw error
+    } catch (thrown) {
+      if (!isRepeated || !isTemporary(thrown)) throw thrown
+      error = thrown
     }
-    if (body) {
-      const connectedAt = http.clock.now()
-      for await (const text of blocks(body, http.clock.streamIdleTimeoutMs, options.signal)) {
-        if (http.clock.now() - connectedAt > stableMs) failures = 0
-        const { id, data } = fieldsOf(text)
-        if (id === undefined || data === undefined) continue
-        failures = 0
-        yield parseJson(data) as Event
-        position = id
+    const interruption = new AbortController()
+    const reconnect = () => interruption.abort()
+    const stop = onAbort(signal, reconnect)
+    if (signal?.aborted) reconnect()
+    try {
+      if (body) {
+        onConnect?.({ lastEventId: position, reconnect })
+        const connectedAt = http.clock.now()
+        for await (const text of blocks(body, http.clock.streamIdleTimeoutMs, interruption.signal)) {
+          if (http.clock.now() - connectedAt > stableMs) failures = 0
+          const { id, data } = fieldsOf(text)
+          if (id === undefined || data === undefined) continue
+          failures = 0
+          yield parseJson(data) as Event
+          position = id
+        }
       }
+      signal?.throwIfAborted()
+      const pauseMs = backoffMs(http.clock, failures++, backoffMinMs, backoffMaxMs)
+      const delayMs = Math.max(pauseMs, error?.retryAfterMs ?? 0)
+      const chosenMs = onDisconnect?.({ error, delayMs, reconnect }) ?? delayMs
+      await http.clock.sleep(chosenMs, interruption.signal).catch(() => signal?.throwIfAborted())
+    } finally {
+      stop()
     }
-    options.signal?.throwIfAborted()
-    const delayMs = backoffMs(http.clock, failures++, backoffMinMs, backoffMaxMs)
-    await http.clock.sleep(delayMs, options.signal)
   }
 }
 
@@ -76,7 +116,7 @@ async function checkContentType(response: Response): Promise<void> {
   throw unexpectedResponse(response)
 }
 
-const isTemporary = (error: unknown): boolean =>
+const isTemporary = (error: unknown): error is PetstoreError =>
   error instanceof RateLimitError ||
   error instanceof ConnectionError ||
   (error instanceof PetstoreError && error.status >= 500)
@@ -85,7 +125,7 @@ const isTemporary = (error: unknown): boolean =>
 async function* blocks(
   body: ReadableStream<Uint8Array>,
   idleTimeoutMs: number,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): AsyncGenerator<string> {
   const reader = body.getReader()
   const cancel = () => void reader.cancel().catch(() => {})
@@ -93,14 +133,14 @@ async function* blocks(
   const decoder = new TextDecoder()
   let rest = ''
   try {
-    while (!signal?.aborted) {
+    while (!signal.aborted) {
       const timer = setTimeout(cancel, idleTimeoutMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
       if (done) return
       const parts = (rest + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/)
       rest = parts.pop() as string
       for (const part of parts) {
-        if (signal?.aborted) return
+        if (signal.aborted) return
         yield part
       }
     }

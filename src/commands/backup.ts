@@ -4,7 +4,8 @@ import { type Backup, backupDatabase, TargetExistsError } from '../database/sqli
 import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { explainUnwritable, explainUnwritableFile, otherDataFolder } from '../database/sqlite/unwritable.ts'
-import { describeCounts, printResult } from './cli.ts'
+import { printResult } from './cli.ts'
+import { countedTables, describeCounts } from './counts.ts'
 import { missingFile, sqliteDataDir, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
@@ -36,5 +37,5 @@ async function backUp(source: string, file: string, signal: AbortSignal): Promis
   repairModes(source)
   using progress = new Progress('Copying')
   const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
-  return await backupDatabase(source, file, { onProgress, signal })
+  return await backupDatabase(source, file, { tables: countedTables, onProgress, signal })
 }

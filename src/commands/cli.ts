@@ -23,18 +23,6 @@ export function printResult(isJson: boolean | undefined, result: object, sentenc
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`
 
-/** The number of records of each kind, for people. */
-export const describeCounts = (counts: {
-  readonly pets: number
-  readonly categories: number
-  readonly orders: number
-  readonly keys: number
-}): string => {
-  const { pets, categories, orders, keys } = counts
-  const categoryCount = counted(categories, 'category', 'categories')
-  return `${counted(pets, 'animal')}, ${categoryCount}, ${counted(orders, 'order')} and ${counted(keys, 'key')}`
-}
-
 /** The message of an error, with that of its cause if it does not contain it. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

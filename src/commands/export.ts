@@ -1,27 +1,29 @@
 import { once } from 'node:events'
 import { parseJson, toJson } from '../api/json.ts'
+import { petCsvFields } from '../pets/record.ts'
+import { explainTemporary } from '../records/temporaryDatabase.ts'
+import { countedResources, defaultResource, resources } from '../resources.ts'
 import { writeOutput } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { ExportCopy } from './export/copy.ts'
-import { copyDatabase } from './export/copyDatabase.ts'
-import { type Counters, type RecordType, readCounters, readLines } from './export/sections.ts'
+import { copyInBatches } from './export/copyInBatches.ts'
+import { type Counters, readCounters, readLines, type TypedLine } from './export/lines.ts'
 import { formatCsvRecord, markFormula } from './import/csv.ts'
-import { csvFields } from './import/readCsv.ts'
 import { formatVersion } from './import/records.ts'
 import type { Call } from './interface/define.ts'
 import { Progress } from './output/progress.ts'
 
 type Options = { readonly withoutKeys?: boolean; readonly format?: 'csv' | 'ndjson' }
-type Lines = AsyncIterable<string> | Iterable<string>
-/** The number of lines of each type. Types without a number are left out. */
-type Counts = { [Type in RecordType]?: number }
-
-const typeAt = '{"type":"'.length
+type Lines = AsyncIterable<TypedLine> | Iterable<TypedLine>
 
 export async function run({ env, options }: Call<Options>): Promise<void> {
   const isCsv = options.format === 'csv'
   const withKeys = !options.withoutKeys && !isCsv
-  const counts: Counts = isCsv ? { pet: 0 } : { pet: 0, category: 0, order: 0, key: 0 }
+  const exported = isCsv
+    ? [defaultResource]
+    : resources.filter(({ requiresWithKeys }) => withKeys || !requiresWithKeys)
+  /** The number of lines of each type. */
+  const counts = new Map<string, number>()
   const write = (counters: Counters, lines: Lines) => {
     const counted = countLines(lines, counts)
     return writeLines(isCsv ? toCsv(counted) : toNdjson(withKeys && counters, counted))
@@ -29,46 +31,47 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {
-      if (database.read.dialect.watchSilentChanges) return copyDatabase(database, copy, withKeys)
+      if (database.read.dialect.watchSilentChanges) return copyInBatches(database, copy, exported)
       return database.snapshot(async (db) => {
-        await write(await readCounters(db), readLines(db, withKeys))
+        await write(await readCounters(db), readLines(db, exported))
         return undefined
       })
     })
     // After the database was closed: the reader of the output may be slow.
-    if (counters) await write(counters, copy.lines())
-    const { pet: pets, category: categories, order: orders, key: keys } = counts
+    if (counters) await write(counters, copy.lines(exported))
+    const named = (isCsv ? exported : countedResources).map(({ type, countName }) => [
+      countName,
+      counts.get(type) ?? 0,
+    ])
     // Standard output has the data.
-    if (options.json) console.error(JSON.stringify({ pets, categories, orders, keys }))
+    if (options.json) console.error(JSON.stringify(Object.fromEntries(named)))
+  } catch (error) {
+    throw explainTemporary(error, 'temporary file')
   } finally {
     copy.close()
   }
 }
 
-/** The lines of the types to be counted. */
-async function* countLines(lines: Lines, counts: Counts): AsyncGenerator<string> {
-  for await (const line of lines) {
-    const type = line.slice(typeAt, line.indexOf('"', typeAt)) as RecordType
-    const count = counts[type]
-    if (count === undefined) continue
-    counts[type] = count + 1
-    yield line
+async function* countLines(lines: Lines, counts: Map<string, number>): AsyncGenerator<string> {
+  for await (const { type, text } of lines) {
+    counts.set(type, (counts.get(type) ?? 0) + 1)
+    yield text
   }
 }
 
-async function* toNdjson(counters: Counters | false, lines: Lines): AsyncGenerator<string> {
+async function* toNdjson(counters: Counters | false, lines: AsyncIterable<string>): AsyncGenerator<string> {
   yield toJson({ type: 'petstore', format: formatVersion, ...counters })
   yield* lines
 }
 
 /** Only pets, with the columns that an import reads. */
-async function* toCsv(lines: Lines): AsyncGenerator<string> {
-  yield formatCsvRecord(csvFields)
+async function* toCsv(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  yield formatCsvRecord(petCsvFields)
   for await (const line of lines) {
     const pet = parseJson(line) as Record<string, unknown>
     // Only texts can be formulas. Numbers, which can be negative, stay numbers for other programs.
     yield formatCsvRecord(
-      csvFields.map((field) => {
+      petCsvFields.map((field) => {
         const value = pet[field] ?? ''
         return typeof value === 'string' ? markFormula(value) : String(value)
       }),

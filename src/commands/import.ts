@@ -1,19 +1,21 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { isFull } from '../database/sqlite/driver.ts'
-import { counted, describeCounts, printResult, UsageError } from './cli.ts'
+import type { Db } from '../database/db.ts'
+import { petCsvFields } from '../pets/record.ts'
+import { addCounts, noCounts } from '../records/resource.ts'
+import { explainTemporary } from '../records/temporaryDatabase.ts'
+import { countedResources, defaultResource } from '../resources.ts'
+import { counted, printResult, UsageError } from './cli.ts'
+import { byResource, describeCounts, listOf, totalOf } from './counts.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile } from './import/applyFile.ts'
-import { type ChangeCounts, describeChanges } from './import/changes.ts'
+import type { KindCounts } from './import/applyRecords.ts'
 import { type CheckedFile, checkFile } from './import/checkFile.ts'
-import { ExternalIds } from './import/conflicts/externalIds.ts'
-import { findConflicts } from './import/conflicts/findConflicts.ts'
-import { OrderLines } from './import/conflicts/orderLines.ts'
+import { FileConflicts } from './import/conflicts.ts'
 import { findChanges } from './import/dryRun.ts'
 import { type ImportInput, openInput } from './import/input.ts'
 import { Problems } from './import/problems.ts'
-import { csvFields } from './import/readCsv.ts'
 import { readRecords } from './import/readRecords.ts'
 import type { ReadOptions } from './import/records.ts'
 import { rejectOtherFormats } from './import/rejectOtherFormats.ts'
@@ -43,25 +45,21 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   const read = readOptions(options, file)
   const input = await openInput(file)
   const problems = new Problems(options.report, file)
-  const index = { externalIds: new ExternalIds(), orders: new OrderLines() }
+  const conflicts = new FileConflicts()
   const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
-    const checked = await checkFile(input, read, index, problems, signal)
-    if (options.dryRun) await dryRun(env, input, checked, problems, { ...options, signal })
-    else await importFile(env, input, checked, problems, { ...options, signal })
+    const checked = await checkFile(input, read, conflicts, problems, signal)
+    const findConflicts = (db?: Db) => conflicts.find(db, checked.digest, problems, signal)
+    const importCommand = options.dryRun ? dryRun : importFile
+    await importCommand(env, { ...checked, input, problems, findConflicts }, { ...options, signal })
   }
   try {
     await interruptible(() => 'nothing was imported', work)
   } catch (error) {
-    // Of the temporary files: for the database, it is a `DatabaseUnavailableError`.
-    if (!isFull(error)) throw error
-    const { message } = error as Error
-    throw new Error(
-      `The temporary files cannot be written (${message}): set TMPDIR to a folder with enough space.`,
-    )
+    // For the database, it is a `DatabaseUnavailableError`.
+    throw explainTemporary(error, 'temporary files')
   } finally {
-    index.externalIds.close()
-    index.orders.close()
+    conflicts.close()
     problems.close()
     input.close()
   }
@@ -73,54 +71,83 @@ function readOptions({ format, map = [], externalId, withKeys = false }: Options
   const entries = map.map((entry) => {
     const at = entry.lastIndexOf('=')
     const [header, field] = [entry.slice(0, at), entry.slice(at + 1)]
-    if (at < 1 || !csvFields.some((name) => name === field))
+    if (at < 1 || !petCsvFields.some((name) => name === field))
       throw new UsageError(
-        `--map must be HEADER=FIELD with one of the fields ${csvFields.join(', ')}, but is "${entry}".`,
+        `--map must be HEADER=FIELD with one of the fields ${petCsvFields.join(', ')}, but is "${entry}".`,
       )
     return [header, field] as const
   })
   return { format: detected, withKeys, map: new Map(entries), externalId }
 }
 
+type File = CheckedFile & {
+  readonly input: ImportInput
+  readonly problems: Problems
+  /** The lines that are left out. Without a database, nothing is stored. */
+  findConflicts(db?: Db): Promise<ReadonlySet<number>>
+}
+
 async function importFile(
   env: NodeJS.ProcessEnv,
-  input: ImportInput,
-  checked: CheckedFile,
-  problems: Problems,
+  file: File,
   { skipBad = false, json, signal }: RunOptions,
 ): Promise<void> {
+  const { problems, options } = file
   const rejectWrongLines = () => {
     if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
   }
   // Before a database is created.
   rejectWrongLines()
   const work = async (database: Database, config: Config) => {
-    const skippedLines = await findConflicts(database.read, checked, problems, signal)
+    const skippedLines = await file.findConflicts(database.read)
     rejectWrongLines()
-    return applyFile(database, input, checked, { config, skipBad, skippedLines, signal })
+    return applyFile(database, file.input, file, { config, skipBad, skippedLines, signal })
   }
-  const counts = await withDatabase(env, work, { mayCreate: true })
+  const { counts, resumedAfterLine } = await withDatabase(env, work, { mayCreate: true })
   if (problems.count > 0) {
     console.error(`${problems}`)
     process.exitCode = skippedLinesCode
   }
-  const result = { ...counts, ...(skipBad && { skipped: problems.count }) }
-  printResult(json, result, summary(result))
+  const changes = changesOf(counts)
+  const totals = byResource(({ countName }) => totalOf(changes[countName]))
+  const remarks = countedResources.flatMap((resource) => {
+    if (resource.requiresWithKeys && !options.withKeys) return []
+    return Object.entries(resource.remarks ?? {}).map(([name, describe]) => {
+      const count = counts.get(resource)?.[name] ?? 0
+      return { name, count, sentence: count > 0 && describe(counted(count, ...resource.nouns)) }
+    })
+  })
+  const result = {
+    ...totals,
+    changes,
+    ...Object.fromEntries(remarks.map(({ name, count }) => [name, count])),
+    ...(resumedAfterLine > 0 && { resumedAfterLine }),
+    ...(skipBad && { skipped: problems.count }),
+  }
+  const all = noCounts()
+  for (const each of Object.values(changes)) addCounts(all, each)
+  const sentences = [
+    resumedAfterLine > 0 && `Continued after line ${resumedAfterLine}, where the import was interrupted.`,
+    `Imported ${describeCounts(totals)}: ${all.added} added, ${all.changed} changed, ${all.unchanged} unchanged.`,
+    ...remarks.map(({ sentence }) => sentence),
+    skipBad && problems.count > 0 && `Left out ${counted(problems.count, 'wrong line')}.`,
+  ]
+  printResult(json, result, sentences.filter(Boolean).join('\n'))
 }
 
 async function dryRun(
   env: NodeJS.ProcessEnv,
-  input: ImportInput,
-  checked: CheckedFile,
-  problems: Problems,
+  file: File,
   { json: isJson, signal }: RunOptions,
 ): Promise<void> {
+  const { problems } = file
   const check = async (database?: Database) => {
-    const skippedLines = await findConflicts(database?.read, checked, problems, signal)
-    const resumedAfterLine = database ? await committedLine(database.read, checked.digest) : 0
+    const skippedLines = await file.findConflicts(database?.read)
+    const resumedAfterLine = database ? await committedLine(database.read, file.digest) : 0
     const isWanted = (line: number) => line > resumedAfterLine && !skippedLines.has(line)
-    const batches = readRecords(input.open(), checked.options)
-    return { changes: await findChanges(database?.read, batches, isWanted, signal), resumedAfterLine }
+    const batches = readRecords(file.input.open(), file.options)
+    const counts = await findChanges(database?.read, batches, isWanted, signal)
+    return { changes: changesOf(counts), resumedAfterLine }
   }
   const { changes, resumedAfterLine } = await withDatabase(env, check, {
     noMigrationReason: 'a dry run does not migrate it',
@@ -132,13 +159,18 @@ async function dryRun(
     if (!isJson) console.error(`${problems}`)
     process.exitCode = 1
   }
-  const { pets, categories, orders, keys } = changes
+  const { pets = noCounts(), categories = noCounts(), orders, keys } = changes
   const resumed = resumedAfterLine
     ? `The import would continue after line ${resumedAfterLine}, where it was interrupted. `
     : ''
-  const others = `${describeTotal(categories, 'category', 'categories')}, ${describeTotal(orders, 'order')} and ${describeTotal(keys, 'key')}`
+  const others = countedResources
+    .filter((resource) => resource !== defaultResource)
+    .map(({ countName, nouns }) => {
+      const { added, changed } = changes[countName] ?? noCounts()
+      return `${counted(totalOf(changes[countName]), ...nouns)} (${added} added, ${changed} changed)`
+    })
   const wrong = problems.count === 1 ? '1 line is wrong' : `${problems.count} lines are wrong`
-  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, change ${pets.changed} and leave ${pets.unchanged} unchanged. The file has ${others}. ${wrong}. Nothing was changed.`
+  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, change ${pets.changed} and leave ${pets.unchanged} unchanged. The file has ${listOf(others)}. ${wrong}. Nothing was changed.`
   const { count: wrongLines, listed } = problems
   // `changes` has all numbers. The others are those of version 1.0.0.
   const result = {
@@ -152,22 +184,9 @@ async function dryRun(
   printResult(isJson, { dryRun: true, ...result, wrongLines, problems: listed }, sentence)
 }
 
-const totalOf = ({ added, changed, unchanged }: ChangeCounts): number => added + changed + unchanged
-
-const describeTotal = (counts: ChangeCounts, noun: string, plural?: string): string =>
-  `${counted(totalOf(counts), noun, plural)} (${counts.added} added, ${counts.changed} changed)`
-
-type Result = Awaited<ReturnType<typeof applyFile>> & { readonly skipped?: number }
-
-function summary(result: Result): string {
-  const { keysRenumbered, keysUnchanged, skipped, resumedAfterLine } = result
-  const sentences = [
-    resumedAfterLine && `Continued after line ${resumedAfterLine}, where the import was interrupted.`,
-    `Imported ${describeCounts(result)}: ${describeChanges(result.changes)}.`,
-    keysRenumbered && `${counted(keysRenumbered, 'key')} got a new id, because another key has the same id.`,
-    keysUnchanged &&
-      `${counted(keysUnchanged, 'key')} that can manage keys in this database stayed as before. See "petstore keys list".`,
-    skipped && `Left out ${counted(skipped, 'wrong line')}.`,
-  ]
-  return sentences.filter(Boolean).join('\n')
-}
+/** The changes of all resources, without remarks. */
+const changesOf = (counts: KindCounts) =>
+  byResource((resource) => {
+    const { added, changed, unchanged } = counts.get(resource) ?? noCounts()
+    return { added, changed, unchanged }
+  })

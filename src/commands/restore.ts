@@ -6,7 +6,8 @@ import type { Database } from '../database/database.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/restore.ts'
 import { restartFeed } from '../events/queries.ts'
-import { describeCounts, printResult } from './cli.ts'
+import { printResult } from './cli.ts'
+import { countedTables, describeCounts } from './counts.ts'
 import { sqliteDataDir, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
@@ -33,7 +34,7 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   const restore = async (signal: AbortSignal) => {
     using progress = new Progress('Copying')
     const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
-    return await restoreDatabase(file, dataDir, now, prepare, { onProgress, signal })
+    return await restoreDatabase(file, dataDir, now, prepare, { tables: countedTables, onProgress, signal })
   }
   const { bytes, rows } = await interruptible(() => 'nothing was restored', restore).catch(
     (error: unknown) => {

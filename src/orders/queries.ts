@@ -3,8 +3,8 @@ import type { Db, Trx } from '../database/db.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
-import type { Pet } from '../pets/pet.ts'
-import { findPetForUpdate, findPetOfOrderForUpdate, tryLockPet, updatePet } from '../pets/queries.ts'
+import type { Pet, PetStatus } from '../pets/pet.ts'
+import { findPetForUpdate, findPetOfOrderForUpdate, isAmong, tryLockPet, updatePet } from '../pets/queries.ts'
 import {
   type Customer,
   holdExpiredReason,
@@ -41,18 +41,42 @@ export async function findOrder(db: Db, id: number): Promise<Order | undefined> 
   return row && toOrder(row)
 }
 
-const openOrderQuery = (db: Db) =>
+export const openOrdersQuery = (db: Db) =>
   db
     .selectFrom('orders')
     .selectAll()
-    .where('pet_id', '=', 0)
     // As literals, because the planner uses a partial index only if the query repeats its condition.
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
+
+const openOrderQuery = (db: Db) => openOrdersQuery(db).where('pet_id', '=', 0)
 
 const selectOpenOrder = preparedQuery<[petId: number], OrderRow>(openOrderQuery)
 const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =>
   openOrderQuery(db).forUpdate(),
 )
+
+async function findOpenOrders(db: Db, petIds: readonly number[]): Promise<Order[]> {
+  if (petIds.length === 0) return []
+  const query = openOrdersQuery(db).where(isAmong(db, 'pet_id', petIds))
+  return (await query.execute()).map(toOrder)
+}
+
+export const hasOpenOrders = async (db: Db, petIds: readonly number[]): Promise<boolean> =>
+  (await findOpenOrders(db, petIds)).length > 0
+
+/** The status that the open order of each pet gives it. Cancels orders whose hold has expired. The pets are locked. */
+export async function statusesByOpenOrders(
+  trx: Trx,
+  petIds: readonly number[],
+  now: number,
+): Promise<Map<number, PetStatus>> {
+  const statuses = new Map<number, PetStatus>()
+  for (const order of await findOpenOrders(trx, petIds)) {
+    if (isHoldExpired(order, now)) await lockPetAndOrder(trx, BigInt(order.petId), now)
+    else statuses.set(order.petId, petStatusForOrder[order.status])
+  }
+  return statuses
+}
 
 /** Whether a committed order holds the pet. */
 export async function isPetHeld(db: Db, petId: bigint, now: number): Promise<boolean> {

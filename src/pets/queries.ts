@@ -1,4 +1,4 @@
-import { type Expression, sql } from 'kysely'
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { ensureCategories, ensureCategory } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
@@ -105,7 +105,7 @@ export async function createPet(
 const insertPets = insertMany('pets', columns)
 const insertPetsWithExternalIds = insertMany('pets', [...columns, 'external_id'])
 
-export type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
+type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
 
 /** Adds many new pets. Pets without an id get the next free ones. */
 export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: number): Promise<void> {
@@ -143,13 +143,26 @@ export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: nu
 /** A pet with the name that it has in another system. */
 export type StoredPet = Pet & { readonly externalId: string | null }
 
-/** Pets with these ids. `isLocked` locks them until the end of the transaction, in the order of their ids. */
-export async function findStoredPets(db: Db, ids: readonly number[], isLocked = false): Promise<StoredPet[]> {
-  if (ids.length === 0) return []
+const idsPerRowMax = 4
+
+/** A range is faster than a list, and the ids of an export are dense. May find rows that are not among the given ones. */
+export function isAmong(db: Db, column: string, ids: readonly number[]): RawBuilder<boolean> {
+  const [min, max] = [Math.min(...ids), Math.max(...ids)]
+  return max - min < idsPerRowMax * ids.length
+    ? sql`${sql.ref(column)} BETWEEN ${min} AND ${max}`
+    : db.dialect.isIn(column, ids)
+}
+
+/** `isLocked` locks the pets until the end of the transaction, in the order of their ids. */
+export async function findStoredPets(
+  db: Db,
+  condition: Expression<SqlBool>,
+  isLocked = false,
+): Promise<StoredPet[]> {
   const rows = await db
     .selectFrom('pets')
     .select([...columns, 'external_id'])
-    .where(db.dialect.isIn('id', ids))
+    .where(condition)
     .orderBy('id')
     .$if(isLocked, (query) => query.forUpdate())
     .execute()
@@ -174,7 +187,7 @@ export async function updatePets(trx: Trx, pets: readonly StoredPet[], now: numb
     trx,
     pets.map(({ id, name, categoryId, status, externalId }) => [id, name, categoryId, status, externalId]),
   )
-  // The external id is not part of the event. A change of it alone has an event all the same: an export in pieces reads
+  // The external id is not part of the event. A change of it alone has an event all the same: an export in batches reads
   // again what has one.
   const events = pets.map(({ externalId: _, ...data }) => ({ type: 'pet.updated', data }) as const)
   await recordEvents(trx, now, events)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { RequestError } from '../../console/src/api/errors.ts'
+import { ConnectionError } from '../../client/src/index.ts'
 import { foldText } from '../../console/src/app/fold.ts'
 import type { ListOptions, LoadedPage } from '../../console/src/app/listTypes.ts'
 import { PagedList } from '../../console/src/app/pagedList.ts'
@@ -15,17 +15,20 @@ function makeList(count: number, options: Partial<ListOptions<Row>> = {}) {
   for (let id = 1; id <= count; id++) rows.set(id, { id, name: `Row ${id}` })
   const server = { rows, requests: [] as (string | undefined)[], isFailing: false, held: Promise.resolve() }
   const list = new PagedList<Row>({
-    async load(cursor): Promise<LoadedPage<Row>> {
-      server.requests.push(cursor)
-      const below = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor)
-      const found = [...rows.values()].filter(({ id }) => id < below).sort((a, b) => b.id - a.id)
-      const data = found.slice(0, pageSize)
-      const nextCursor = found.length > pageSize ? String(data.at(-1)?.id) : undefined
-      const { isFailing } = server
-      await server.held
-      if (isFailing) throw new RequestError('network_error', 'The service cannot be reached.')
-      return { data, nextCursor }
-    },
+    pageSize,
+    list: ({ limit, cursor }) => ({
+      async page(): Promise<LoadedPage<Row>> {
+        server.requests.push(cursor)
+        const below = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor)
+        const found = [...rows.values()].filter(({ id }) => id < below).sort((a, b) => b.id - a.id)
+        const items = found.slice(0, limit)
+        const nextCursor = found.length > limit ? String(items.at(-1)?.id) : undefined
+        const { isFailing } = server
+        await server.held
+        if (isFailing) throw new ConnectionError('connection_failed', 'The service cannot be reached.')
+        return { items, nextCursor }
+      },
+    }),
     ...options,
   })
   function hold(): () => void {
@@ -121,7 +124,7 @@ describe('a list of pages', () => {
 
   test('a hidden row is hidden on every page, and shown again', async () => {
     const hidden = new Set([2])
-    const { list } = makeList(3, { isHidden: (id) => hidden.has(id) })
+    const { list } = makeList(3, { isHidden: (id) => hidden.has(Number(id)) })
     await list.reload()
     assert.deepEqual(shownIds(list), [3, 1])
     hidden.clear()
@@ -148,7 +151,7 @@ describe('dropped pages', () => {
     for (const index of dropped) assert.equal(list.itemAt(index), undefined)
     await settled()
     assert.equal(server.requests.length, failed)
-    assert.equal(list.pageError.value?.code, 'network_error')
+    assert.equal(list.pageError.value?.code, 'connection_failed')
     server.isFailing = false
     list.retryPages()
     const [first = 0] = dropped
@@ -248,7 +251,7 @@ describe('a list that shows all that is in memory', () => {
     const shown = windowIds(test)
     server.isFailing = true
     await list.loadNewer()
-    assert.equal(list.pageError.value?.code, 'network_error')
+    assert.equal(list.pageError.value?.code, 'connection_failed')
     assert.deepEqual(windowIds(test), shown)
     server.isFailing = false
     await list.loadNewer()

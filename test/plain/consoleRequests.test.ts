@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, mock, type TestContext, test } from 'node:test'
+import { type Petstore, Submission } from '../../client/src/index.ts'
 
 /** The modules of the console that send requests, with a fetch that the tests answer. */
 
-type Fetched = { url: string; init: RequestInit & { headers: Record<string, string> } }
-type Client = {
-  call(id: string, options?: object): Promise<unknown>
-  setApiKey(key: string | undefined): void
-  handleUnauthorized(handler: () => void): void
-  Submission: new () => object
+type Fetched = { url: string; init: RequestInit & { headers: Headers } }
+type Store = {
+  /** It is another one after `openStore`. */
+  readonly store: Petstore
+  openStore(key: string): void
+  closeStore(): void
+  handleKeyRejected(handler: () => void): void
 }
 type Stream = {
   streamState: { value: string }
@@ -16,17 +18,21 @@ type Stream = {
   stopStream(): void
   streamReady(): Promise<void>
   reconnectNow(): void
-  onResync(listener: () => void): () => void
+  followEvents(onEvent: () => void, onResync: () => void): () => void
 }
 
-const page = { addEventListener() {}, location: { origin: 'http://127.0.0.1' } }
+const page = { addEventListener() {}, location: { href: 'http://127.0.0.1/console' } }
 Object.assign(globalThis, page)
 const load = (path: string): Promise<unknown> =>
   import(new URL(`../../console/src/${path}`, import.meta.url).href)
-const { call, setApiKey, handleUnauthorized, Submission } = (await load('api/client.ts')) as Client
-const { streamState, startStream, stopStream, streamReady, reconnectNow, onResync } = (await load(
-  'api/stream.ts',
+const session = (await load('app/store.ts')) as Store
+const { openStore, closeStore, handleKeyRejected } = session
+const { streamState, startStream, stopStream, streamReady, reconnectNow, followEvents } = (await load(
+  'app/stream.ts',
 )) as Stream
+const { toRequestError } = (await load('app/errors.ts')) as {
+  toRequestError(thrown: unknown): { isOffline: boolean; message: string }
+}
 
 let requests: Fetched[] = []
 let answers: PromiseWithResolvers<Response>[] = []
@@ -37,50 +43,68 @@ mock.method(globalThis, 'fetch', (url: string, init: Fetched['init']) => {
   init.signal?.addEventListener('abort', () => answer.reject(init.signal?.reason))
   return answer.promise
 })
-const respond = (response: Response) => answers.at(-1)?.resolve(response)
-const fail = () => answers.at(-1)?.reject(new TypeError('Failed to fetch'))
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+/** The request is sent a little after the call. */
+async function respond(response: Response): Promise<void> {
+  await settled()
+  answers.at(-1)?.resolve(response)
+}
+async function fail(): Promise<void> {
+  await settled()
+  answers.at(-1)?.reject(new TypeError('Failed to fetch'))
+}
 const errorResponse = (status: number, code: string, headers: Record<string, string> = {}) =>
   Response.json({ status, code, message: code }, { status, headers })
-const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 beforeEach(() => {
   requests = []
   answers = []
-  setApiKey('first')
+  openStore('first')
 })
 
 describe('a request of the console', () => {
   test('with an earlier secret does not end the session of the current one', async () => {
     let ended = 0
-    handleUnauthorized(() => {
+    handleKeyRejected(() => {
       ended++
     })
-    const late = call('getLimits')
-    setApiKey('second')
-    respond(errorResponse(401, 'invalid_api_key'))
+    const late = session.store.limits.get()
+    await settled()
+    openStore('second')
+    await respond(errorResponse(401, 'invalid_api_key'))
     await assert.rejects(late, { code: 'invalid_api_key' })
     assert.equal(ended, 0)
-    const current = call('getLimits')
-    respond(errorResponse(401, 'invalid_api_key'))
+    const current = session.store.limits.get()
+    await respond(errorResponse(401, 'invalid_api_key'))
     await assert.rejects(current, { code: 'invalid_api_key' })
     assert.equal(ended, 1)
   })
 
   test('returns nothing to the next session', async () => {
-    const late = call('getLimits')
-    setApiKey(undefined)
-    setApiKey('second')
-    respond(Response.json({ keyId: 1 }))
-    await assert.rejects(late, { name: 'AbortError' })
+    const late = assert.rejects(session.store.limits.get(), { name: 'AbortError' })
+    await settled()
+    closeStore()
+    openStore('second')
+    await respond(Response.json({ keyId: 1 }))
+    await late
+  })
+
+  test('that a person can no longer undo is sent although the session ends', async () => {
+    const removal = session.store.pets.delete(7, { keepalive: true })
+    await settled()
+    closeStore()
+    await respond(new Response(null, { status: 204 }))
+    await removal
+    assert.equal(requests.at(-1)?.init.keepalive, true)
   })
 
   test('has the same Idempotency-Key while its outcome is unknown', async () => {
     const submission = new Submission()
-    const keys = async (name: string, answer: () => void) => {
-      const sent = call('createCategory', { body: { name }, submission })
-      answer()
+    const keys = async (name: string, answer: () => Promise<void>) => {
+      const sent = session.store.categories.create({ name }, { submission })
+      await answer()
       await sent.catch(() => {})
-      return requests.at(-1)?.init.headers['Idempotency-Key']
+      return requests.at(-1)?.init.headers.get('Idempotency-Key')
     }
     const lost = await keys('Dogs', fail)
     const unavailable = await keys('Dogs', () => respond(errorResponse(503, 'unavailable')))
@@ -93,30 +117,32 @@ describe('a request of the console', () => {
   })
 
   test('whose response ends early is a network error', async () => {
-    const sent = call('getLimits')
+    const sent = session.store.limits.get()
     const body = new ReadableStream({
       start: (controller) => controller.error(new TypeError('network error')),
     })
-    respond(new Response(body))
-    await assert.rejects(sent, { code: 'network_error' })
+    await respond(new Response(body))
+    await assert.rejects(sent, (thrown) => toRequestError(thrown).isOffline)
   })
 
   test('whose response was replaced by a page says so', async () => {
-    const sent = call('getLimits')
-    respond(new Response('<!doctype html><title>Sign in to the network</title>'))
-    await assert.rejects(sent, { code: 'internal_error', message: /^The response is not from the service\./ })
+    const sent = session.store.limits.get()
+    await respond(new Response('<!doctype html><title>Sign in to the network</title>'))
+    await assert.rejects(sent, (thrown) =>
+      toRequestError(thrown).message.startsWith('The response is not from the service.'),
+    )
   })
 })
 
 describe('the event stream of the console', () => {
-  const open = () =>
-    respond(new Response(new ReadableStream({ start() {} }), { headers: { 'last-event-id': '7' } }))
+  const streamHeaders = { 'content-type': 'text/event-stream', 'last-event-id': '7' }
+  const open = () => respond(new Response(new ReadableStream({ start() {} }), { headers: streamHeaders }))
 
   test('beyond the limit of the key waits for minutes, and longer than the API asks for', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
     t.after(stopStream)
     startStream()
-    respond(errorResponse(429, 'too_many_streams', { 'retry-after': '5' }))
+    await respond(errorResponse(429, 'too_many_streams', { 'retry-after': '5' }))
     await settled()
     assert.equal(streamState.value, 'limited')
     reconnectNow()
@@ -126,7 +152,7 @@ describe('the event stream of the console', () => {
     t.mock.timers.tick(2 * 60_000)
     await settled()
     assert.equal(requests.length, 2)
-    open()
+    await open()
     await settled()
     assert.equal(streamState.value, 'live')
   })
@@ -137,9 +163,12 @@ describe('the event stream of the console', () => {
     t.after(stopStream)
     let resyncs = 0
     t.after(
-      onResync(() => {
-        resyncs++
-      }),
+      followEvents(
+        () => {},
+        () => {
+          resyncs++
+        },
+      ),
     )
     startStream()
     return () => resyncs
@@ -150,7 +179,7 @@ describe('the event stream of the console', () => {
     const ready = streamReady()
     t.mock.timers.tick(1_500)
     await ready
-    open()
+    await open()
     await settled()
     assert.equal(resyncCount(), 1)
     await streamReady()
@@ -163,20 +192,20 @@ describe('the event stream of the console', () => {
     const stream = new ReadableStream({
       start: (controller) => void body.promise.then(() => controller.close()),
     })
-    respond(new Response(stream, { headers: { 'last-event-id': '7' } }))
+    await respond(new Response(stream, { headers: streamHeaders }))
     await settled()
     body.resolve()
     await settled()
     t.mock.timers.tick(1_000)
     await settled()
-    assert.equal(requests.at(-1)?.init.headers['Last-Event-ID'], '7')
-    respond(errorResponse(410, 'events_expired'))
+    assert.equal(requests.at(-1)?.init.headers.get('Last-Event-ID'), '7')
+    await respond(errorResponse(410, 'events_expired'))
     await settled()
     t.mock.timers.tick(0)
     await settled()
-    assert.equal(requests.at(-1)?.init.headers['Last-Event-ID'], undefined)
+    assert.equal(requests.at(-1)?.init.headers.get('Last-Event-ID'), null)
     assert.equal(resyncCount(), 0)
-    open()
+    await open()
     await settled()
     assert.equal(resyncCount(), 1)
   })

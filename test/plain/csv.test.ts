@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { formatCsvRecord, markFormula, unmarkFormula } from '../../src/commands/import/csv.ts'
 import type { Problem } from '../../src/commands/import/problems.ts'
 import { readRecords } from '../../src/commands/import/readRecords.ts'
-import type { PetRecord } from '../../src/commands/import/records.ts'
+import type { PetRecord } from '../../src/pets/record.ts'
 
 const options = { format: 'csv', withKeys: false, map: new Map(), externalId: undefined } as const
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
-import type { PetRecord } from '../../src/commands/import/records.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Trx } from '../../src/database/db.ts'
 import {
@@ -12,6 +11,7 @@ import {
   pruneEvents,
   recordEvent,
 } from '../../src/events/queries.ts'
+import type { PetRecord } from '../../src/pets/record.ts'
 import { pruneExpired } from '../../src/schedule.ts'
 import { pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { dispatchEvents, hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'

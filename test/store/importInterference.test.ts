@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { applyFile } from '../../src/commands/import/applyFile.ts'
 import { checkFile } from '../../src/commands/import/checkFile.ts'
-import { ExternalIds } from '../../src/commands/import/conflicts/externalIds.ts'
-import { OrderLines } from '../../src/commands/import/conflicts/orderLines.ts'
+import { FileConflicts } from '../../src/commands/import/conflicts.ts'
 import { type ImportInput, openInput } from '../../src/commands/import/input.ts'
 import { Problems } from '../../src/commands/import/problems.ts'
 import { readConfig } from '../../src/config.ts'
@@ -23,10 +22,10 @@ async function checkedFileFor(t: TestContext) {
   writeFileSync(file, '{"name":"Milo","categoryId":1}\n'.repeat(count))
   const input = await openInput(file)
   t.after(() => input.close())
-  const index = { externalIds: new ExternalIds(), orders: new OrderLines() }
+  const conflicts = new FileConflicts()
   const options = { format: 'ndjson', withKeys: false, map: new Map(), externalId: undefined } as const
   const { signal } = new AbortController()
-  const checked = await checkFile(input, options, index, new Problems(undefined, file), signal)
+  const checked = await checkFile(input, options, conflicts, new Problems(undefined, file), signal)
   const apply = (interfere?: () => Promise<unknown> | unknown) => {
     const source: ImportInput = interfere ? { ...input, open: () => pausing(input, interfere) } : input
     const config = readConfig(env)

@@ -113,7 +113,7 @@ describe('an import without --with-keys rejects a file with keys or counters and
     const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import'], exported),
-      /^Imported 3 animals, \d categories, 0 orders and 0 keys: \d added, 0 changed, 0 unchanged\.\n$/,
+      /^Imported 3 animals, \d categories, 0 orders(?:, 0 \w+)* and 0 keys: \d added, 0 changed, 0 unchanged\.\n$/,
     )
     assert.equal(await second.ok(['export', '--without-keys']), exported)
     assert.equal(await second.ok(['keys', 'list']), '')
@@ -373,7 +373,7 @@ test('all data moves through a pipe into an empty database, with the same ids an
   assert.equal(stderr, '')
   assert.match(
     stdout,
-    /^Imported 5 animals, \d categories, 0 orders and 2 keys: \d+ added, 0 changed, 0 unchanged\.\n$/,
+    /^Imported 5 animals, \d categories, 0 orders(?:, 0 \w+)* and 2 keys: \d+ added, 0 changed, 0 unchanged\.\n$/,
   )
   assertSameExport(await to.export(), await from.export())
   assert.equal((await to.json(['keys', 'create', '--name', 'three'])).id, 3)

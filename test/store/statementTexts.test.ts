@@ -3,10 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import { byService } from '../../src/audit/audit.ts'
 import { pruneAuditEntries, recordAudit } from '../../src/audit/queries.ts'
 import { ensureCategories } from '../../src/categories/queries.ts'
-import { pets as petsSection } from '../../src/commands/export/sections.ts'
-import { applyPets } from '../../src/commands/import/applyPets.ts'
+import { readBatches } from '../../src/commands/export/lines.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Trx } from '../../src/database/db.ts'
+import { defaultResource as petResource } from '../../src/resources.ts'
 import { addUsage } from '../../src/usage/queries.ts'
 import { insertDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
@@ -94,11 +94,18 @@ describe('the texts of statements do not depend on the number of', () => {
             status: 'available' as const,
             externalId: `x ${n}`,
           }))
-        await applyPets(trx, records(`new ${size}`), 0)
-        await applyPets(trx, records(`changed ${size}`), 0)
+        await petResource.apply(trx, records(`new ${size}`), 0)
+        await petResource.apply(trx, records(`changed ${size}`), 0)
       },
     ],
-    ['animals of an export', 2, (trx, size) => petsSection.read(trx, { ids: upTo(size, (n) => n * 1_000) })],
+    [
+      'animals of an export',
+      2,
+      (trx, size) => {
+        const selection = { column: 'id', values: upTo(size, (n) => n * 1_000) }
+        return Array.fromAsync(readBatches((work) => work(trx), petResource, selection))
+      },
+    ],
   ]
   for (const [what, textsMax, work] of works)
     test(what, async (t) => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { byResource, describeCounts } from '../../src/commands/counts.ts'
+import { noCounts } from '../../src/records/resource.ts'
 import { type DatabaseEnv, databaseFor, type NewDatabaseOptions } from './engine.ts'
 import { type ProcessResult, runPetstore } from './process.ts'
 import { type Server, serverFor } from './servers.ts'
@@ -33,11 +35,18 @@ export const cliOnNewDatabase = async (
 ) => cliOn(await databaseFor(t, options), more)
 
 /** The result of an import that has added every record of its file. */
-export function importOfNew(counts: { pets: number; categories?: number; orders?: number; keys?: number }) {
-  const all = { categories: 0, orders: 0, keys: 0, ...counts }
-  const changes = Object.entries(all).map(([type, added]) => [type, { added, changed: 0, unchanged: 0 }])
-  return { ...all, changes: Object.fromEntries(changes) }
+export function importOfNew(counts: Counts) {
+  const all = countsOf(counts)
+  return { ...all, changes: byResource(({ countName }) => ({ ...noCounts(), added: all[countName] ?? 0 })) }
 }
+
+type Counts = Readonly<Record<string, number>>
+
+/** The numbers of all resources: those that are given, 0 for the others. */
+export const countsOf = (counts: Counts): Counts => ({ ...byResource(() => 0), ...counts })
+
+/** The same for people. */
+export const countsText = (counts: Counts): string => describeCounts(countsOf(counts))
 
 export function oneLine(text: string) {
   assert.match(text, /^[^\n]+\n$/, 'one line')

@@ -13,13 +13,14 @@ const newestIn = (folder: string): number =>
       .map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs),
   )
 
-/** The console is also built from rules of the service, which are in src/. */
+/** The console is also built from the client, and from rules of the service, which are in src/. */
 const otherSources = ['openapi.json', 'console/index.html', 'console/vite.config.ts']
 
 /** Builds the console unless its build is newer than its sources. `npm ci` builds it, so it seldom takes time. */
 export function ensureConsoleBuilt(): void {
   const built = statSync(join(root, 'console/dist/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  if (built > Math.max(...['console/src', 'src'].map(newestIn), ...otherSources.map(modifiedAt))) return
+  const folders = ['console/src', 'client/src', 'src']
+  if (built > Math.max(...folders.map(newestIn), ...otherSources.map(modifiedAt))) return
   execFileSync(process.execPath, ['tools/buildConsole.js'], { cwd: root, stdio: 'inherit' })
 }
 

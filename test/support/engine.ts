@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { PostgresIntrospector, SqliteIntrospector } from 'kysely'
 import pg from 'pg'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
@@ -179,7 +180,8 @@ export async function databaseText({ PETSTORE_DATA_DIR, DATABASE_URL }: Database
 export function contentsOf(env: DatabaseEnv): Promise<Record<string, unknown[]>> {
   return inDatabase(env, (database) =>
     database.snapshot(async (db) => {
-      const tables = (await db.introspection.getTables()).filter(({ isView }) => !isView)
+      const Introspector = env.DATABASE_URL === undefined ? SqliteIntrospector : PostgresIntrospector
+      const tables = (await new Introspector(db).getTables()).filter(({ isView }) => !isView)
       const contents: Record<string, unknown[]> = {}
       for (const { name } of tables) {
         const rows = await db

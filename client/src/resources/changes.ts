@@ -1,5 +1,5 @@
-import type { CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
+import type { CreateOptions, RequestOptions } from '../options.ts'
 import type {
   Delivery,
   Event,
@@ -28,8 +28,7 @@ export class Events extends Resource {
    * when the loop is left or the signal is aborted.
    */
   stream(query: StreamOptions = {}, options?: RequestOptions): AsyncGenerator<Event, void, undefined> {
-    const { after, ...earlierOptions } = query
-    return streamEvents(this.http, after, { ...earlierOptions, ...options })
+    return streamEvents(this.http, { ...query, ...options })
   }
 }
 

@@ -1,5 +1,5 @@
-import type { CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
+import type { CreateOptions, RequestOptions } from '../options.ts'
 import type {
   AuditEntry,
   Int64,

@@ -1,5 +1,5 @@
-import type { ChangeOptions, CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
+import type { ChangeOptions, CreateOptions, RequestOptions } from '../options.ts'
 import type { Int64, NewPet, Operations, Pet, PetChange } from '../schema.ts'
 import { Resource } from './resource.ts'
 

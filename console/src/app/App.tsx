@@ -1,6 +1,5 @@
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
-import { RequestError, toRequestError } from '../api/errors.ts'
 import { Button } from '../components/Button.tsx'
 import { EmptyState } from '../components/EmptyState.tsx'
 import { ErrorState } from '../components/ErrorState.tsx'
@@ -9,6 +8,7 @@ import { NotFound } from '../components/NotFound.tsx'
 import { PageHeader } from '../components/PageHeader.tsx'
 import { Toasts } from '../components/Toasts.tsx'
 import { SignIn } from '../screens/SignIn/SignIn.tsx'
+import { RequestError, toRequestError } from './errors.ts'
 import { navigate, path, screenName, search } from './router.ts'
 import { Shell } from './Shell.tsx'
 import { type Screen, screens } from './screens.tsx'
@@ -144,7 +144,7 @@ function LazyScreen({ screen }: { screen: Screen }) {
           />
         ) : (
           <ErrorState
-            error={new RequestError('network_error', 'The screen was not loaded.')}
+            error={new RequestError('connection_failed', 'The screen was not loaded.')}
             onRetry={load}
           />
         )}

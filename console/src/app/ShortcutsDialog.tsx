@@ -1,7 +1,7 @@
 import { Button } from '../components/Button.tsx'
 import { Dialog } from '../components/Dialog.tsx'
 import { CheckField } from '../components/Field.tsx'
-import { areShortcutsOn, isShortcutListOpen } from './shortcuts.ts'
+import { isShortcutListOpen, shortcutChoice } from './shortcuts.ts'
 
 const shortcuts: readonly (readonly [keys: readonly string[], text: string])[] = [
   [['/'], 'Go to the search, on a screen that has one'],
@@ -39,9 +39,9 @@ export const ShortcutsDialog = () => (
     <CheckField
       label="Use / and ? as shortcuts"
       hint="They never work while you type in a field. Turn them off if you press them by mistake."
-      isChecked={areShortcutsOn.value}
+      isChecked={shortcutChoice.value === 'on'}
       onChecked={(isOn) => {
-        areShortcutsOn.value = isOn
+        shortcutChoice.value = isOn ? 'on' : 'off'
       }}
     />
   </Dialog>

@@ -1,19 +1,18 @@
 import { signal } from '@preact/signals'
-import { call, callWithHeaders, type Submission } from '../api/client.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
-import { onEvent, onResync } from '../api/stream.ts'
-import type { Category } from '../api/types.ts'
+import type { Category, Int64, Submission } from '../../../client/src/index.ts'
 import { ChangesDuringLoad } from './changesDuringLoad.ts'
+import { isAbort, type RequestError, toRequestError } from './errors.ts'
 import { formatCount } from './format.ts'
 import { hasScope, onSignOut } from './session.ts'
+import { store } from './store.ts'
+import { followEvents } from './stream.ts'
 
 /** The categories, shared by all screens: loaded once and kept current by events. */
 
 /** Bounds memory and requests. Categories beyond it are shown by their id. */
-const pagesMax = 20
-const pageSize = 100
+const categoriesMax = 2_000
 
-const categories = signal<ReadonlyMap<number, Category>>(new Map())
+const categories = signal<ReadonlyMap<Int64, Category>>(new Map())
 /** Whether there are none beyond those that are loaded. */
 export const areCategoriesComplete = signal(false)
 /** Why the last load failed. */
@@ -21,11 +20,9 @@ export const categoriesError = signal<RequestError | undefined>(undefined)
 /** Undefined is a removal. */
 const changesDuringLoad = new ChangesDuringLoad<Category | undefined>()
 let loading: Promise<void> | undefined
-/** Grows at sign-out: what an earlier session has loaded is not shown. */
-let generation = 0
 
-export const findCategory = (id: number): Category | undefined => categories.value.get(id)
-export const categoryName = (id: number): string => findCategory(id)?.name ?? `Category ${id}`
+export const findCategory = (id: Int64): Category | undefined => categories.value.get(id)
+export const categoryName = (id: Int64): string => findCategory(id)?.name ?? `Category ${id}`
 
 /** "1 category", "1,200 categories". */
 export const categoryCount = (count: number): string =>
@@ -58,45 +55,35 @@ export function reloadCategories(): Promise<void> {
 }
 
 async function loadAll(): Promise<void> {
-  const started = generation
   try {
-    const { result, changes } = await changesDuringLoad.during(loadPages)
-    if (started !== generation) return
-    categories.value = new Map(result.loaded.map((category) => [category.id, category]))
-    areCategoriesComplete.value = result.isComplete
+    const { result, changes } = await changesDuringLoad.during(() =>
+      store.categories.list().toArray({ limit: categoriesMax + 1 }),
+    )
+    const loaded = result.slice(0, categoriesMax)
+    categories.value = new Map(loaded.map((category) => [category.id, category]))
+    areCategoriesComplete.value = loaded.length === result.length
     categoriesError.value = undefined
     for (const [id, category] of changes) put(id, category)
   } catch (thrown) {
-    if (started !== generation) return
+    // The session has ended.
+    if (isAbort(thrown)) return
     // The next screen tries again.
     loading = undefined
     categoriesError.value = toRequestError(thrown)
   }
 }
 
-async function loadPages(): Promise<{ loaded: Category[]; isComplete: boolean }> {
-  const loaded: Category[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < pagesMax; page++) {
-    const result = await callWithHeaders('listCategories', { query: { limit: pageSize, cursor } })
-    loaded.push(...result.data)
-    cursor = result.nextCursor
-    if (cursor === undefined) return { loaded, isComplete: true }
-  }
-  return { loaded, isComplete: false }
-}
-
 export async function createCategory(name: string, submission: Submission): Promise<Category> {
-  const category = await call('createCategory', { body: { name }, submission })
+  const category = await store.categories.create({ name }, { submission })
   keepCategory(category)
   return category
 }
 
 /** Takes over a new or changed category. */
 export const keepCategory = (category: Category): void => put(category.id, category)
-export const forgetCategory = (id: number): void => put(id, undefined)
+export const forgetCategory = (id: Int64): void => put(id, undefined)
 
-function put(id: number, category: Category | undefined): void {
+function put(id: Int64, category: Category | undefined): void {
   changesDuringLoad.record(id, category)
   const next = new Map(categories.value)
   if (category) next.set(id, category)
@@ -104,16 +91,17 @@ function put(id: number, category: Category | undefined): void {
   categories.value = next
 }
 
-onEvent((event) => {
-  if (event.type === 'category.created' || event.type === 'category.updated') keepCategory(event.data)
-  else if (event.type === 'category.deleted') forgetCategory(event.data.id)
-})
-onResync(() => {
-  if (loading) void reloadCategories()
-})
+followEvents(
+  (event) => {
+    if (event.type === 'category.created' || event.type === 'category.updated') keepCategory(event.data)
+    else if (event.type === 'category.deleted') forgetCategory(event.data.id)
+  },
+  () => {
+    if (loading) void reloadCategories()
+  },
+)
 
 onSignOut(() => {
-  generation++
   categories.value = new Map()
   areCategoriesComplete.value = false
   categoriesError.value = undefined

@@ -1,4 +1,5 @@
 import { keptKeyName, keptKeyUsedAtName, tabKeyName, unusedMaxMs } from '../../../src/pages/browserStorage.ts'
+import { tryStorage } from './browser.ts'
 
 /**
  * Where the key is between page loads: in sessionStorage for one tab, or in localStorage for all tabs of the device. The
@@ -8,14 +9,6 @@ import { keptKeyName, keptKeyUsedAtName, tabKeyName, unusedMaxMs } from '../../.
 
 /** Most uses write nothing. */
 const recordIntervalMs = 60 * 60_000
-
-function tryStorage<T>(run: () => T): T | undefined {
-  try {
-    return run()
-  } catch {
-    return undefined
-  }
-}
 
 const read = (storage: () => Storage, name: string): string | undefined =>
   tryStorage(() => storage().getItem(name)) ?? undefined
@@ -32,7 +25,7 @@ export function writeTabKey(key: string | undefined): void {
   })
 }
 
-export type KeptKey = { readonly key: string; readonly isExpired: boolean }
+type KeptKey = { readonly key: string; readonly isExpired: boolean }
 
 /** A time in the future is as wrong as one that is long ago: the clock of the device was changed. */
 const ageMs = (): number => Math.abs(Date.now() - Number(read(local, keptKeyUsedAtName)))

@@ -1,3 +1,5 @@
+import type { Int64 } from '../../../client/src/index.ts'
+
 /** The pages of a `PagedList` in memory. Items are in descending order of id. */
 
 /** About 10 MB of animals. */
@@ -5,7 +7,7 @@ export const itemsMax = 20_000
 /** A page grows by new items. */
 const pageItemsMax = 1_000
 
-export type Item = { readonly id: number }
+export type Item = { readonly id: Int64 }
 
 export type Page<T> = {
   cursor: string | undefined
@@ -16,29 +18,29 @@ export type Page<T> = {
   /** How many items are shown without a filter, also while the page is dropped. */
   countUnfiltered: number
   /** The lowest id of the page. Its range ends below the previous page's lowest id. */
-  lowestId: number
+  lowestId: Int64
   isLoading: boolean
   /** The dropped page failed to load. It is not loaded again by itself. */
   hasFailed: boolean
 }
 
 /** Loaded pages without a gap, and the dropped pages before and after them. */
-export type PageWindow<T> = {
+type PageWindow<T> = {
   pages: readonly Page<T>[]
   newer: Page<T> | undefined
   older: Page<T> | undefined
 }
 
 export class ListPages<T extends Item> {
-  readonly #isHidden: (id: number) => boolean
+  readonly #isHidden: (id: Int64) => boolean
   readonly #windowMax: number | undefined
   #pages: Page<T>[] = []
   #shownPage = 0
   #matches: ((item: T) => boolean) | undefined
-  readonly #unconfirmed = new Map<number, Partial<T>>()
+  readonly #unconfirmed = new Map<Int64, Partial<T>>()
 
   /** With `windowMax`, all items in memory are shown, and not only those that `at` returns. */
-  constructor(isHidden: (id: number) => boolean, windowMax?: number) {
+  constructor(isHidden: (id: Int64) => boolean, windowMax?: number) {
     this.#isHidden = isHidden
     this.#windowMax = windowMax
   }
@@ -61,7 +63,7 @@ export class ListPages<T extends Item> {
     }
   }
 
-  get newestId(): number | undefined {
+  get newestId(): Int64 | undefined {
     return this.#pages[0]?.items?.[0]?.id
   }
 
@@ -79,13 +81,13 @@ export class ListPages<T extends Item> {
     return undefined
   }
 
-  find(id: number): T | undefined {
+  find(id: Int64): T | undefined {
     const found = this.#pageOf(id)?.items?.find((item) => item.id === id)
     return found && this.#withChanges(found)
   }
 
   /** Whether the page that the id belongs to is loaded, or is being loaded again. */
-  covers(id: number): boolean {
+  covers(id: Int64): boolean {
     const page = this.#pageOf(id)
     return page !== undefined && (page.items !== undefined || page.isLoading)
   }
@@ -111,14 +113,14 @@ export class ListPages<T extends Item> {
     return page.items.length > (this.#windowMax ?? pageItemsMax)
   }
 
-  remove(id: number): void {
+  remove(id: Int64): void {
     const page = this.#pageOf(id)
     if (!page?.items) return
     page.items = page.items.filter((item) => item.id !== id)
     this.#update(page)
   }
 
-  change(id: number, changes: Partial<T> | undefined): void {
+  change(id: Int64, changes: Partial<T> | undefined): void {
     if (changes) this.#unconfirmed.set(id, changes)
     else this.#unconfirmed.delete(id)
     const page = this.#pageOf(id)
@@ -180,7 +182,7 @@ export class ListPages<T extends Item> {
     }
   }
 
-  #pageOf(id: number): Page<T> | undefined {
+  #pageOf(id: Int64): Page<T> | undefined {
     return this.#pages.find(({ lowestId }) => id >= lowestId)
   }
 
@@ -203,7 +205,7 @@ export class ListPages<T extends Item> {
   }
 }
 
-const droppedPage = <T>(cursor: string | undefined, lowestId: number): Page<T> => ({
+const droppedPage = <T>(cursor: string | undefined, lowestId: Int64): Page<T> => ({
   cursor,
   items: undefined,
   visible: [],

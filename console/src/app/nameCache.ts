@@ -1,23 +1,24 @@
 import { signal } from '@preact/signals'
+import type { Int64 } from '../../../client/src/index.ts'
 
 const namesMax = 5_000
 const idsPerLoad = 100
 
-type Named = { readonly id: number; readonly name: string }
+type Named = { readonly id: Int64; readonly name: string }
 
 /** Names of things that a screen refers to by id. Missing names are loaded together. */
 export class NameCache {
   /** Undefined while the name is loaded, and if it was not found. The order is that of the requests. */
-  readonly #names = signal<ReadonlyMap<number, string | undefined>>(new Map())
-  readonly #waiting = new Set<number>()
-  readonly #load: (ids: readonly number[]) => Promise<readonly Named[]>
+  readonly #names = signal<ReadonlyMap<Int64, string | undefined>>(new Map())
+  readonly #waiting = new Set<Int64>()
+  readonly #load: (ids: readonly Int64[]) => Promise<readonly Named[]>
 
-  constructor(load: (ids: readonly number[]) => Promise<readonly Named[]>) {
+  constructor(load: (ids: readonly Int64[]) => Promise<readonly Named[]>) {
     this.#load = load
   }
 
   /** The name, or undefined until it is known. */
-  get(id: number): string | undefined {
+  get(id: Int64): string | undefined {
     const names = this.#names.value
     if (!names.has(id) && !this.#waiting.has(id)) {
       if (this.#waiting.size === 0) queueMicrotask(() => void this.#loadWaiting())
@@ -26,7 +27,7 @@ export class NameCache {
     return names.get(id)
   }
 
-  has(id: number): boolean {
+  has(id: Int64): boolean {
     return this.#names.peek().has(id)
   }
 
@@ -53,7 +54,7 @@ export class NameCache {
     }
   }
 
-  #put(entries: readonly (readonly [number, string | undefined])[]): void {
+  #put(entries: readonly (readonly [Int64, string | undefined])[]): void {
     const names = new Map(this.#names.peek())
     for (const [id, name] of entries) {
       names.delete(id)
@@ -62,7 +63,7 @@ export class NameCache {
     this.#names.value = new Map([...names].slice(-namesMax))
   }
 
-  #forget(ids: readonly number[]): void {
+  #forget(ids: readonly Int64[]): void {
     const names = new Map(this.#names.peek())
     for (const id of ids) names.delete(id)
     this.#names.value = names

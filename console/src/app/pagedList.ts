@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
-import { isAbort, type RequestError, toRequestError } from '../api/errors.ts'
+import type { Int64 } from '../../../client/src/index.ts'
 import { ChangesDuringLoad } from './changesDuringLoad.ts'
+import { isAbort, type RequestError, toRequestError } from './errors.ts'
 import { type Item, ListPages, type Page } from './listPages.ts'
 import type { ListOptions, ListSize, ListState } from './listTypes.ts'
 import { isPrinting } from './printing.ts'
@@ -68,11 +69,11 @@ export class PagedList<T extends Item> {
         const { result, changes } = await this.#load(cursor, signal)
         if (signal.aborted) return
         this.error.value = undefined
-        const oldestId = result.data.at(-1)?.id ?? 0
+        const oldestId = result.items.at(-1)?.id ?? 0
         cursor = result.nextCursor
         // Otherwise more items are new than one page has, and those in between are unknown.
         if (page === 0 && cursor !== undefined && oldestId > newestId) return await this.reload()
-        for (const item of result.data) if (!changes.has(item.id)) this.upsert(item)
+        for (const item of result.items) if (!changes.has(item.id)) this.upsert(item)
         if (cursor === undefined) return
       }
     } catch (thrown) {
@@ -104,7 +105,7 @@ export class PagedList<T extends Item> {
     return found?.item
   }
 
-  find(id: number): T | undefined {
+  find(id: Int64): T | undefined {
     return this.#pages.find(id)
   }
 
@@ -142,7 +143,7 @@ export class PagedList<T extends Item> {
   }
 
   /** Whether an item with this id is in memory, if the list has one, or may be in a response that is on its way. */
-  covers(id: number): boolean {
+  covers(id: Int64): boolean {
     return this.state.value === 'loading' || this.#pages.covers(id)
   }
 
@@ -169,20 +170,21 @@ export class PagedList<T extends Item> {
     this.#changed()
   }
 
-  remove(id: number): void {
+  remove(id: Int64): void {
     this.#changesDuringLoad.record(id, undefined)
     this.#pages.remove(id)
     this.#changed()
   }
 
   /** Shows an item with changes that are not confirmed yet. Undefined removes them. */
-  change(id: number, changes: Partial<T> | undefined): void {
+  change(id: Int64, changes: Partial<T> | undefined): void {
     this.#pages.change(id, changes)
     this.#changed()
   }
 
   #load(cursor: string | undefined, signal: AbortSignal) {
-    return this.#changesDuringLoad.during(() => this.#options.load(cursor, signal))
+    const { list, pageSize } = this.#options
+    return this.#changesDuringLoad.during(() => list({ limit: pageSize, cursor }, { signal }).page())
   }
 
   async #loadNext(cursor: string | undefined): Promise<void> {
@@ -190,13 +192,13 @@ export class PagedList<T extends Item> {
     try {
       const { result, changes } = await this.#load(cursor, signal)
       if (signal.aborted) return
-      const { data, nextCursor } = result
+      const { items, nextCursor } = result
       if (this.#isReloadDue) {
         this.#pages.clear()
         this.pageError.value = undefined
       }
       this.#isReloadDue = false
-      this.#pages.append(cursor, data, nextCursor === undefined)
+      this.#pages.append(cursor, items, nextCursor === undefined)
       this.#nextCursor = nextCursor
       this.error.value = undefined
       this.state.value = nextCursor === undefined ? 'end' : 'more'
@@ -215,7 +217,7 @@ export class PagedList<T extends Item> {
     try {
       const { result, changes } = await this.#load(page.cursor, signal)
       if (signal.aborted) return
-      this.#pages.restore(page, result.data, result.nextCursor)
+      this.#pages.restore(page, result.items, result.nextCursor)
       this.#applyAgain(changes)
     } catch (thrown) {
       if (isAbort(thrown) || signal.aborted) return
@@ -227,7 +229,7 @@ export class PagedList<T extends Item> {
   }
 
   /** The response may lack what changed during the load. */
-  #applyAgain(changes: ReadonlyMap<number, T | undefined>): void {
+  #applyAgain(changes: ReadonlyMap<Int64, T | undefined>): void {
     this.#changed()
     for (const [id, item] of changes) {
       if (item) this.upsert(item)

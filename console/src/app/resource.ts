@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { now } from '../api/clock.ts'
-import { isAbort, type RequestError, toRequestError } from '../api/errors.ts'
+import { now } from './clock.ts'
+import { isAbort, type RequestError, toRequestError } from './errors.ts'
 
 export type Resource<T> = {
   /** What was loaded last. It stays while it is loaded again, and if that fails. */

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Scope } from '../api/types.ts'
+import type { Scope } from '../../../client/src/index.ts'
 import type { IconName } from '../components/Icon.tsx'
 
 /** A screen of the main navigation. Its code is loaded when it is first shown. */

@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals'
+import type { KeyWithSecret, Limits, Scope } from '../../../client/src/index.ts'
 import { unusedDaysMax } from '../../../src/pages/browserStorage.ts'
-import { call, currentApiKey, handleUnauthorized, setApiKey } from '../api/client.ts'
-import { RequestError, toRequestError } from '../api/errors.ts'
-import { restartStream, startStream, stopStream, streamState } from '../api/stream.ts'
-import type { KeyWithSecret, Limits, Scope } from '../api/types.ts'
 import { blockedBy } from './blockedBy.ts'
+import { RequestError, toRequestError } from './errors.ts'
 import { forgetKeptKey, keepKey, readKeptKey, readTabKey, recordUse, writeTabKey } from './keyStorage.ts'
+import { closeStore, currentApiKey, handleKeyRejected, openStore, store } from './store.ts'
+import { restartStream, startStream, stopStream, streamState } from './stream.ts'
 import { showToast } from './toasts.ts'
 
 /** The longest PETSTORE_ADMIN_KEY. Every other key is shorter. */
@@ -51,15 +51,15 @@ export async function signIn(text: string, { isKept = false } = {}): Promise<voi
         'invalid_api_key',
         `This is not an API key. A key has at most ${keyLengthMax} plain letters, digits and punctuation marks, without spaces.`,
       )
-    setApiKey(key)
-    const limits = await call('getLimits')
+    openStore(key)
+    const limits = await store.limits.get()
     const blocked = blockedBy(limits)
     if (blocked) throw blocked
-    store(key, isKept, limits)
+    storeKey(key, isKept, limits)
     session.value = limits
     if (limits.scopes.includes('events:read')) startStream()
   } catch (thrown) {
-    setApiKey(undefined)
+    closeStore()
     const error = toRequestError(thrown)
     signInError.value = error.code === 'invalid_api_key' ? (otherEnvironmentError(key) ?? error) : error
   } finally {
@@ -70,7 +70,7 @@ export async function signIn(text: string, { isKept = false } = {}): Promise<voi
 const canManageKeys = ({ scopes }: Limits): boolean => scopes.includes('keys:manage')
 
 /** Stores the key for this tab, or for all tabs of the device. */
-function store(key: string, isKept: boolean, limits: Limits): void {
+function storeKey(key: string, isKept: boolean, limits: Limits): void {
   const isAllowed = !canManageKeys(limits)
   // A restored key is not written again: it may have been removed during the check.
   const isStored = isKept && isAllowed && (keptKey === key || keepKey(key))
@@ -100,13 +100,13 @@ function otherEnvironmentError(key: string): RequestError | undefined {
 
 /** Takes over changes of the signed-in key, such as its scopes. */
 export async function refreshSession(signal?: AbortSignal): Promise<Limits> {
-  const limits = await call('getLimits', { ...(signal && { signal }) })
+  const limits = await store.limits.get({ signal })
   // Another tab may have learned of the change first, and removed the key.
   endIfRemoved()
   const key = currentApiKey()
   // The session has ended, or a proxy has changed the body.
   if (key === undefined || !Array.isArray(limits.scopes)) return limits
-  if (keptKey !== undefined && canManageKeys(limits)) store(key, true, limits)
+  if (keptKey !== undefined && canManageKeys(limits)) storeKey(key, true, limits)
   session.value = limits
   return limits
 }
@@ -121,7 +121,7 @@ export async function rotateOwnKey(rotate: () => Promise<KeyWithSecret>): Promis
   isRotating = true
   try {
     const rotated = await rotate()
-    setApiKey(rotated.key)
+    openStore(rotated.key)
     writeTabKey(rotated.key)
     if (streamState.value === 'rejected') restartStream()
     return rotated
@@ -141,7 +141,7 @@ function endSession(reason: RequestError | undefined): void {
   keptKey = undefined
   stopStream()
   for (const cleanup of cleanups) cleanup()
-  setApiKey(undefined)
+  closeStore()
   session.value = undefined
   restoreError.value = undefined
   signInError.value = reason
@@ -233,7 +233,7 @@ for (const type of ['pointerdown', 'keydown'])
     { capture: true, passive: true },
   )
 
-handleUnauthorized((error) => {
+handleKeyRejected((error) => {
   if (!session.value || isRotating) return
   forgetKept(currentApiKey())
   endSession(error)

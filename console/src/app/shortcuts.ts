@@ -1,35 +1,13 @@
-import { effect, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
+import { browserChoice } from './browser.ts'
 import { session } from './session.ts'
 
 /**
  * The keys `/` and `?`. They can be turned off: a person who speaks to the device, or presses keys by mistake, would use
  * them without knowing.
  */
-
-const storageName = 'petstore.shortcuts'
-const offValue = 'off'
-
-function read(): boolean {
-  try {
-    return localStorage.getItem(storageName) !== offValue
-  } catch {
-    // The browser blocks the storage.
-    return true
-  }
-}
-
-export const areShortcutsOn = signal(read())
+export const shortcutChoice = browserChoice('petstore.shortcuts', ['on', 'off'])
 export const isShortcutListOpen = signal(false)
-
-effect(() => {
-  const isOn = areShortcutsOn.value
-  try {
-    if (isOn) localStorage.removeItem(storageName)
-    else localStorage.setItem(storageName, offValue)
-  } catch {
-    // The choice holds for this document.
-  }
-})
 
 /** Where the person types, or must first finish something. */
 const isBusy = (target: EventTarget | null): boolean =>
@@ -38,7 +16,7 @@ const isBusy = (target: EventTarget | null): boolean =>
   document.querySelector('dialog[open]') !== null
 
 document.addEventListener('keydown', (event) => {
-  if (!areShortcutsOn.value || !session.value || event.defaultPrevented || event.isComposing) return
+  if (shortcutChoice.value === 'off' || !session.value || event.defaultPrevented || event.isComposing) return
   if (event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return
   if (event.key === '?') isShortcutListOpen.value = true
   else if (event.key === '/') {

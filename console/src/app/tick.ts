@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { now } from '../api/clock.ts'
+import { now } from './clock.ts'
 
 /** The time in milliseconds, which changes every second while the page is visible. */
 export const tick = signal(now())

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 
 /** Short messages at the edge of the screen. A toast with an undo action stays until its time ends. */
-export type Toast = {
+type Toast = {
   readonly id: number
   readonly text: ComponentChildren
   readonly tone: 'neutral' | 'danger'

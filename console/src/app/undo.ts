@@ -7,7 +7,7 @@ import { showToast } from './toasts.ts'
  * An action that is sent when its undo time ends. It is sent at once when the page is closed or hidden for good, or at
  * sign-out, so it is never forgotten.
  */
-export type UndoableAction = {
+type UndoableAction = {
   readonly text: ComponentChildren
   /** Sends the request. `isLeaving` is true if the page is being closed: use `keepalive`. */
   commit(isLeaving: boolean): void

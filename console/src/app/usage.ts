@@ -1,11 +1,11 @@
-import type { Usage, UsageBucket } from '../api/types.ts'
+import type { Usage, UsageBucket } from '../../../client/src/index.ts'
 
 /** Turns the figures of the API, which leave out times without requests, into the bars of a chart. */
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-export type UsageRange = {
+type UsageRange = {
   name: string
   /** The length of a bar, in words. */
   step: string

@@ -1,9 +1,4 @@
-import { signal } from '@preact/signals'
+import { mediaSignal } from './browser.ts'
 
 /** The same width as in the stylesheets. */
-const phoneQuery = matchMedia('(max-width: 640px)')
-
-export const isPhone = signal(phoneQuery.matches)
-phoneQuery.addEventListener('change', () => {
-  isPhone.value = phoneQuery.matches
-})
+export const isPhone = mediaSignal('(max-width: 640px)')

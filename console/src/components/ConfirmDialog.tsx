@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
-import { Button } from './Button.tsx'
-import { Dialog } from './Dialog.tsx'
+import type { Submission } from '../../../client/src/index.ts'
+import type { RequestError } from '../app/errors.ts'
 import { ErrorNotice } from './ErrorNotice.tsx'
+import { FormDialog, useForm } from './FormDialog.tsx'
 
 type ConfirmDialogProps = {
   title: ComponentChildren
@@ -13,7 +13,7 @@ type ConfirmDialogProps = {
   isDanger?: boolean
   /** The person must agree to this before the action. */
   consent?: string
-  run(): Promise<void>
+  run(submission: Submission): Promise<void>
   /** What an error means here, if it is not what the API says. */
   explain?(error: RequestError): ComponentChildren
   onClose(): void
@@ -21,41 +21,12 @@ type ConfirmDialogProps = {
 }
 
 /** Asks before an action, runs it, and stays open with the reason if it fails. */
-export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, text, action, isDanger, consent, run, explain, onClose, children } = props
-  const [isBusy, setBusy] = useState(false)
+export function ConfirmDialog({ consent, run, explain, children, ...rest }: ConfirmDialogProps) {
   const [hasConsent, setConsent] = useState(consent === undefined)
-  const [error, setError] = useState<RequestError>()
-  async function submit() {
-    if (isBusy || !hasConsent) return
-    setBusy(true)
-    setError(undefined)
-    try {
-      await run()
-    } catch (thrown) {
-      setError(toRequestError(thrown))
-      setBusy(false)
-    }
-  }
+  const form = useForm(() => hasConsent, run)
   return (
-    <Dialog
-      title={title}
-      text={text}
-      onClose={onClose}
-      isBusy={isBusy}
-      onSubmit={submit}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={isBusy} data-autofocus>
-            Cancel
-          </Button>
-          <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!hasConsent}>
-            {action}
-          </Button>
-        </>
-      }
-    >
-      {error && <ErrorNotice error={error}>{explain?.(error)}</ErrorNotice>}
+    <FormDialog {...rest} form={form} isDisabled={!hasConsent} isQuestion>
+      {form.error && <ErrorNotice error={form.error}>{explain?.(form.error)}</ErrorNotice>}
       {children}
       {consent !== undefined && (
         <label class="check">
@@ -67,6 +38,6 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
           <span>{consent}</span>
         </label>
       )}
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { now } from '../api/clock.ts'
+import { now } from '../app/clock.ts'
 import { tick } from '../app/tick.ts'
 
 const minuteS = 60

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { RequestError } from '../api/errors.ts'
+import type { RequestError } from '../app/errors.ts'
 import { Countdown } from './Countdown.tsx'
 import { Notice } from './Notice.tsx'
 

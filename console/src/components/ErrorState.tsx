@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { RequestError } from '../api/errors.ts'
-import { streamState } from '../api/stream.ts'
+import type { RequestError } from '../app/errors.ts'
+import { streamState } from '../app/stream.ts'
 import { Button } from './Button.tsx'
 import { Countdown } from './Countdown.tsx'
 import { EmptyState } from './EmptyState.tsx'

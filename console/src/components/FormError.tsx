@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { RequestError } from '../api/errors.ts'
+import type { RequestError } from '../app/errors.ts'
 import { ErrorNotice } from './ErrorNotice.tsx'
 
 type FormErrorProps = {

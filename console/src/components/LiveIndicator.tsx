@@ -1,4 +1,4 @@
-import { reconnectNow, streamError, streamState } from '../api/stream.ts'
+import { reconnectNow, streamError, streamState } from '../app/stream.ts'
 import { Button } from './Button.tsx'
 
 const offText = 'This key lacks the scope events:read, so changes by others do not appear by themselves.'

@@ -1,4 +1,4 @@
-import type { RequestError } from '../api/errors.ts'
+import type { RequestError } from '../app/errors.ts'
 import { DetailHeader } from './DetailHeader.tsx'
 import { ErrorState } from './ErrorState.tsx'
 import { LoadingRows } from './Loading.tsx'

@@ -1,13 +1,22 @@
+import type { ComponentChildren } from 'preact'
+
 type SegmentsProps<Name extends string> = {
   label: string
-  options: readonly { value: Name; label: string }[]
+  options: readonly { value: Name; label: ComponentChildren }[]
   value: NoInfer<Name>
   onValue(value: Name): void
+  class?: string
 }
 
 /** A choice of a few, of which one is always chosen. */
-export const Segments = <Name extends string>({ label, options, value, onValue }: SegmentsProps<Name>) => (
-  <fieldset class="segments">
+export const Segments = <Name extends string>({
+  label,
+  options,
+  value,
+  onValue,
+  class: more,
+}: SegmentsProps<Name>) => (
+  <fieldset class={`segments ${more ?? ''}`}>
     <legend class="visually-hidden">{label}</legend>
     {options.map((option) => (
       <button

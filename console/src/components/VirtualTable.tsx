@@ -22,7 +22,7 @@ type VirtualTableProps<T> = {
   length: number
   /** Undefined while the item is loaded. */
   itemAt(index: number): T | undefined
-  keyOf(item: T): string | number
+  keyOf(item: T): string
   /** Called when the end is near. */
   onEnd(): void
   /** Below the last row. */
@@ -131,11 +131,9 @@ const anchorDistance = 25
 function useAnchor(
   container: { current: HTMLElement | null },
   { length, topIndex, rowHeight }: Anchor,
-  keyAt: (index: number) => string | number | undefined,
+  keyAt: (index: number) => string | undefined,
 ): void {
-  const previous = useRef<(Omit<Anchor, 'rowHeight'> & { key: string | number | undefined }) | undefined>(
-    undefined,
-  )
+  const previous = useRef<(Omit<Anchor, 'rowHeight'> & { key: string | undefined }) | undefined>(undefined)
   const anchor = previous.current
   useLayoutEffect(() => {
     const element = container.current

@@ -1,5 +1,5 @@
-import { now } from '../api/clock.ts'
-import type { LimitWindow } from '../api/types.ts'
+import type { Limits, LimitWindow } from '../../../client/src/index.ts'
+import { now } from '../app/clock.ts'
 import { formatCount } from '../app/format.ts'
 import { Countdown } from './Countdown.tsx'
 
@@ -8,8 +8,16 @@ const lowShare = 0.2
 
 type WindowMeterProps = { name: string; window: LimitWindow; onReset(): void }
 
+/** What is left of the rate limit windows of a key. */
+export const WindowMeters = ({ limits, onReset }: { limits: Limits; onReset(): void }) => (
+  <div class="meters">
+    <WindowMeter name="This minute" window={limits.minute} onReset={onReset} />
+    <WindowMeter name="This day" window={limits.day} onReset={onReset} />
+  </div>
+)
+
 /** What is left of a rate limit window, and when it resets. */
-export function WindowMeter({ name, window, onReset }: WindowMeterProps) {
+function WindowMeter({ name, window, onReset }: WindowMeterProps) {
   const endsAt = window.resetsAt === null ? undefined : Date.parse(window.resetsAt)
   const isOpen = endsAt !== undefined && endsAt > now()
   const remaining = isOpen ? window.remaining : window.limit

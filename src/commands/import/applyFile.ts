@@ -3,18 +3,17 @@ import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
 import { type Database, DatabaseUnavailableError } from '../../database/database.ts'
+import { ConflictError, type ResourceRecord } from '../../records/resource.ts'
+import { defaultResource } from '../../resources.ts'
 import { describeError } from '../cli.ts'
 import { explainDatabaseError } from '../database.ts'
 import { InterruptedError } from '../interruption.ts'
 import { Progress } from '../output/progress.ts'
-import { petsPerStatement } from './applyPets.ts'
-import { applyRecords, transactionMaxMs } from './applyRecords.ts'
-import { addChanges, noChanges } from './changes.ts'
+import { addKindCounts, applyRecords, type KindCounts, transactionMaxMs } from './applyRecords.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
-import { ConflictError } from './problems.ts'
 import { readRecords } from './readRecords.ts'
-import type { Batch, ExportRecord } from './records.ts'
+import type { Batch } from './records.ts'
 import { committedLine, forgetImport, recordLine } from './resume.ts'
 
 const batchRecordsMax = 5_000
@@ -35,13 +34,13 @@ export async function applyFile(
   input: ImportInput,
   { options, digest, highestIds }: CheckedFile,
   { config, skipBad, skippedLines, signal }: ApplyOptions,
-) {
+): Promise<{ counts: KindCounts; resumedAfterLine: number }> {
   // The events so far get their ids before the feed continues after those of the file.
   await database.allReadableThrough()
   // The database must not assign an id that a record of the file has.
-  for (const [table, id] of highestIds) await database.write((trx) => trx.dialect.reserveIds(trx, table, id))
-  const resumedAfter = await committedLine(database.read, digest)
-  const writer = new BatchWriter(database, digest, resumedAfter)
+  for (const [{ counter }, id] of highestIds) await database.write(async (trx) => counter?.reserve(trx, id))
+  const resumedAfterLine = await committedLine(database.read, digest)
+  const writer = new BatchWriter(database, digest, resumedAfterLine)
   using progress = new Progress('Importing')
   let bytesRead = 0
   try {
@@ -51,7 +50,7 @@ export async function applyFile(
       input.assertUnchanged()
       const [problem] = batch.problems
       if (problem && !skipBad) throw new Error(`Line ${problem.line}: ${problem.reason}.`)
-      await writer.add(batch, (line) => line > resumedAfter && !skippedLines.has(line))
+      await writer.add(batch, (line) => line > resumedAfterLine && !skippedLines.has(line))
       bytesRead += batch.bytes
       progress.show(writer.written, 'lines', bytesRead / input.bytes)
     }
@@ -60,7 +59,7 @@ export async function applyFile(
     throw explain(error, writer.committedLine, config)
   }
   await database.write((trx) => forgetImport(trx, digest, systemClock()))
-  return { ...writer.counts(options.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
+  return { counts: writer.counts, resumedAfterLine }
 }
 
 /** Why the import has stopped, and what it has done. */
@@ -85,15 +84,13 @@ function explain(error: unknown, committedLine: number, config: Config): Error {
 class BatchWriter {
   readonly #database: Database
   readonly #digest: string
-  readonly #counts = { petstore: 0, pet: 0, category: 0, order: 0, key: 0 }
-  readonly #changes = noChanges()
-  readonly #keys = { renumbered: 0, kept: 0 }
-  #records: ExportRecord[] = []
+  #records: ResourceRecord[] = []
   #lines: number[] = []
   #bytes = 0
   /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
   #isRecorded = false
   #yieldedAt = performance.now()
+  readonly counts: KindCounts = new Map()
   written = 0
   committedLine: number
 
@@ -109,13 +106,12 @@ class BatchWriter {
       if (!isWanted(line)) continue
       this.#records.push(record)
       this.#lines.push(line)
-      this.#counts[record.type ?? 'pet']++
     }
     this.#bytes += bytes
     // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
     if (this.#bytes >= batchBytesMax) await this.flush()
     else if (this.#records.length >= batchRecordsMax)
-      await this.flush(this.#records.length % petsPerStatement)
+      await this.flush(this.#records.length % defaultResource.batchMax)
   }
 
   /** Leaves up to `leftMax` records for the next batch: statements for fewer pets than usual are not prepared. */
@@ -123,7 +119,7 @@ class BatchWriter {
     const database = this.#database
     while (this.#records.length > leftMax) {
       const records = this.#records.slice(0, this.#records.length - leftMax)
-      const { applied, changes, keys } = await database.write(async (trx) => {
+      const { applied, counts } = await database.write(async (trx) => {
         const now = systemClock()
         if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
         const result = await applyRecords(trx, records, now)
@@ -142,17 +138,8 @@ class BatchWriter {
       this.#records = this.#records.slice(applied)
       this.#lines = this.#lines.slice(applied)
       this.written += applied
-      addChanges(this.#changes, changes)
-      this.#keys.renumbered += keys.filter(({ isRenumbered }) => isRenumbered).length
-      this.#keys.kept += keys.filter(({ isProtected }) => isProtected).length
+      for (const [kind, added] of counts) addKindCounts(this.counts, kind, added)
     }
     this.#bytes = 0
-  }
-
-  counts(withKeys: boolean) {
-    const { pet, category, order, key } = this.#counts
-    const { renumbered: keysRenumbered, kept: keysUnchanged } = this.#keys
-    const counts = { pets: pet, categories: category, orders: order, keys: key, changes: this.#changes }
-    return { ...counts, ...(withKeys && { keysRenumbered, keysUnchanged }) }
   }
 }

@@ -1,12 +1,10 @@
 import { systemClock } from '../../clock.ts'
 import type { Db } from '../../database/db.ts'
-import { openTemporaryDatabase } from '../temporaryDatabase.ts'
-import { findKeyChange } from './applyKey.ts'
-import { findOrderChange } from './applyOrder.ts'
-import { findPetsOf, isSame, merge, petsPerStatement, storedIndex } from './applyPets.ts'
-import { findCategoryChange } from './applyRecords.ts'
-import { type ImportChanges, noChanges, type RecordChange } from './changes.ts'
-import { type Batch, type ExportRecord, isPetRecord, type PetRecord } from './records.ts'
+import { noCounts, type RecordChange, type Resource, type ResourceRecord } from '../../records/resource.ts'
+import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
+import { resourceOf } from '../../resources.ts'
+import { addKindCounts, type KindCounts } from './applyRecords.ts'
+import type { Batch } from './records.ts'
 
 /** Counts what an import would change. Without a database, everything would be added. */
 export async function findChanges(
@@ -14,82 +12,50 @@ export async function findChanges(
   batches: AsyncIterable<Batch>,
   isWanted: (line: number) => boolean,
   signal: AbortSignal,
-): Promise<ImportChanges> {
-  const counter = new ChangeCounter(db)
-  try {
-    for await (const { records, lines } of batches) {
-      signal.throwIfAborted()
-      await counter.add(records.filter((_, at) => isWanted(lines[at] as number)))
+): Promise<KindCounts> {
+  const counts: KindCounts = new Map()
+  using seen = new SeenRecords()
+  for await (const { records, lines } of batches) {
+    signal.throwIfAborted()
+    const wanted = records.filter((_, at) => isWanted(lines[at] as number))
+    for (const [resource, all] of Map.groupBy(wanted, ({ type }) => resourceOf(type))) {
+      if (!resource) continue
+      for (let from = 0; from < all.length; from += resource.batchMax) {
+        const some = all.slice(from, from + resource.batchMax)
+        const found = noCounts()
+        for (const [at, change] of (await changesOf(db, resource, some)).entries()) {
+          const isRepeated = seen.add(resource, some[at] as ResourceRecord)
+          found[change === 'added' && isRepeated ? 'changed' : change]++
+        }
+        addKindCounts(counts, resource, found)
+      }
     }
-    return counter.changes
-  } finally {
-    counter.close()
   }
+  return counts
 }
 
-class ChangeCounter {
-  readonly changes = noChanges()
-  readonly #db: Db | undefined
-  readonly #seen = new SeenRecords()
+const changesOf = async (
+  db: Db | undefined,
+  resource: Resource,
+  records: readonly ResourceRecord[],
+): Promise<RecordChange[]> =>
+  db ? resource.findChanges(db, records, systemClock()) : records.map(() => 'added')
 
-  constructor(db: Db | undefined) {
-    this.#db = db
-  }
-
-  async add(records: readonly ExportRecord[]): Promise<void> {
-    const pets = records.filter(isPetRecord)
-    for (let from = 0; from < pets.length; from += petsPerStatement)
-      await this.#addPets(pets.slice(from, from + petsPerStatement))
-    for (const record of records) {
-      if (record.type === 'category')
-        this.changes.categories[await this.#find(`category ${record.id}`, findCategoryChange, record)]++
-      else if (record.type === 'order')
-        this.changes.orders[await this.#find(`order ${record.id}`, findOrderChange, record)]++
-      else if (record.type === 'key')
-        this.changes.keys[await this.#find(`key ${record.id}`, findKeyChange, record)]++
-    }
-  }
-
-  async #addPets(pets: readonly PetRecord[]): Promise<void> {
-    const stored = storedIndex(await findPetsOf(this.#db, pets))
-    for (const record of pets) {
-      // Its id decides, if it has one.
-      const { id, externalId } = record
-      const keys = [id, externalId && `pet ${externalId}`].filter((key) => key !== undefined)
-      const isRepeated = this.#seen.add(keys)
-      const existing = stored.find(record)
-      if (!existing) this.changes.pets[isRepeated ? 'changed' : 'added']++
-      else this.changes.pets[isSame(existing, merge(existing, record)) ? 'unchanged' : 'changed']++
-    }
-  }
-
-  async #find<T>(
-    name: string,
-    find: (db: Db, record: T, now: number) => Promise<RecordChange>,
-    record: T,
-  ): Promise<RecordChange> {
-    const isRepeated = this.#seen.add([name])
-    const change = this.#db ? await find(this.#db, record, systemClock()) : 'added'
-    return change === 'added' && isRepeated ? 'changed' : change
-  }
-
-  close(): void {
-    this.#seen.close()
-  }
-}
-
-/** What identifies the records of the file so far: the id or the external id of a pet, or the type and id of another one. */
+/** What identifies the records of the file so far. */
 class SeenRecords {
-  readonly #database = openTemporaryDatabase('CREATE TABLE seen (key ANY PRIMARY KEY) STRICT, WITHOUT ROWID')
-  readonly #insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?)')
+  readonly #database = openTemporaryDatabase(
+    'CREATE TABLE seen (type TEXT, identity ANY, PRIMARY KEY (type, identity)) STRICT, WITHOUT ROWID',
+  )
+  readonly #insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?, ?)')
 
-  /** Returns whether an earlier record had the first of these keys. */
-  add(keys: readonly (number | string)[]): boolean {
-    const [isRepeated = false] = keys.map((key) => this.#insert.run(key).changes === 0)
+  /** Returns whether an earlier record was about the same row. */
+  add({ type, identitiesOf }: Resource, record: ResourceRecord): boolean {
+    const identities = identitiesOf?.(record) ?? [record.id as number | bigint]
+    const [isRepeated = false] = identities.map((each) => this.#insert.run(type, each).changes === 0)
     return isRepeated
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#database.close()
   }
 }

@@ -70,9 +70,6 @@ export class LineError extends Error {}
 /** Stops the import, even with --skip-bad: the format is unknown, or the file needs --with-keys. */
 export class FatalLineError extends Error {}
 
-/** A line that was correct when the file was checked conflicts with the database. */
-export class ConflictError extends Error {}
-
 /** What is wrong with a line. Rethrows all other errors. */
 export function problemOf(error: unknown): string {
   if (error instanceof LineError) return error.message

@@ -1,6 +1,7 @@
 import { parseInt64 } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
 import { type PetStatus, petStatuses } from '../../pets/pet.ts'
+import { type PetRecord, petCsvFields, petRecordSchema } from '../../pets/record.ts'
 import {
   type CellProblem,
   type CsvRecord,
@@ -11,10 +12,9 @@ import {
 } from './csv.ts'
 import { LineError, problemOf } from './problems.ts'
 import { countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
-import { type Batch, type PetRecord, petSchema, type ReadOptions } from './records.ts'
+import type { Batch, ReadOptions } from './records.ts'
 
-export const csvFields = ['id', 'externalId', 'name', 'categoryId', 'status'] as const
-type Field = (typeof csvFields)[number]
+type Field = (typeof petCsvFields)[number]
 
 const unclosed = 'has a quotation mark that is not closed'
 const containsRecords = 'contains lines that look like records: a quotation mark is probably missing'
@@ -153,7 +153,7 @@ function fieldOf(header: string, { map, externalId }: ReadOptions): Field | unde
   if (header === externalId) return 'externalId'
   const mapped = map.get(header)
   if (mapped !== undefined) return mapped as Field
-  const field = csvFields.find((name) => name.toLowerCase() === header.toLowerCase())
+  const field = petCsvFields.find((name) => name.toLowerCase() === header.toLowerCase())
   // Another column has been chosen for it.
   const isTaken =
     [...map.values()].includes(field ?? '') || (field === 'externalId' && externalId !== undefined)
@@ -198,5 +198,5 @@ function toPet(cells: readonly string[], columns: Columns): PetRecord {
   const integerOf = (text: string | undefined) =>
     text === undefined ? undefined : (parseInt64(text) ?? text)
   const fields = { id: integerOf(id), categoryId: integerOf(categoryId), status, externalId }
-  return validate(petSchema, { name: name === '' ? undefined : name, ...fields }, 'body')
+  return validate(petRecordSchema, { name: name === '' ? undefined : name, ...fields }, 'body')
 }

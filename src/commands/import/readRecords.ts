@@ -1,16 +1,12 @@
 import { parseJson } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
-import { parsePetFast } from './parsePetFast.ts'
+import type { ResourceRecord } from '../../records/resource.ts'
+import { countedResources, defaultResource } from '../../resources.ts'
+import { listOf } from '../counts.ts'
 import { FatalLineError, LineError, type Problem, problemOf } from './problems.ts'
 import { readCsv } from './readCsv.ts'
 import { readText, type TextChunk } from './readText.ts'
-import {
-  type Batch,
-  contentRequiringWithKeys,
-  type ExportRecord,
-  type ReadOptions,
-  recordSchema,
-} from './records.ts'
+import { type Batch, contentRequiringWithKeys, isHeader, kindOf, type ReadOptions } from './records.ts'
 
 /** Reads and validates a file in chunks. */
 export async function* readRecords(
@@ -28,9 +24,9 @@ function readLines({ text, line: firstLine, bytes, problems }: TextChunk, option
   const isPlain = options.externalId === undefined
   let line = firstLine
   for (let start = 0; start < text.length; line++) {
-    const plain = isPlain ? parsePetFast(text, start) : undefined
+    const plain = isPlain ? defaultResource.parseFast?.(text, start) : undefined
     const end = plain?.end ?? (text.indexOf('\n', start) + 1 || text.length + 1)
-    const record = plain?.pet ?? parseLine(text.slice(start, end - 1), line, options, batch.problems)
+    const record = plain?.record ?? parseLine(text.slice(start, end - 1), line, options, batch.problems)
     if (record) {
       batch.records.push(record)
       batch.lines.push(line)
@@ -46,7 +42,7 @@ function parseLine(
   line: number,
   options: ReadOptions,
   problems: Problem[],
-): ExportRecord | undefined {
+): ResourceRecord | undefined {
   if (text.trim() === '') return undefined
   try {
     return parseRecord(text, line, options)
@@ -56,23 +52,30 @@ function parseLine(
   }
 }
 
-const needsWithKeys =
-  'is imported only with --with-keys. To move all data from a source that you trust, use "petstore import --with-keys". To import only animals, categories and orders, create the file with "petstore export --without-keys".'
+const nounsWithoutKeys = countedResources.flatMap(({ requiresWithKeys, nouns }) =>
+  requiresWithKeys ? [] : nouns[1],
+)
+const needsWithKeys = `is imported only with --with-keys. To move all data from a source that you trust, use "petstore import --with-keys". To import only ${listOf(nounsWithoutKeys)}, create the file with "petstore export --without-keys".`
 
-function parseRecord(text: string, line: number, { withKeys, externalId }: ReadOptions): ExportRecord {
+/** In the order of the file. */
+const recordTypes = countedResources
+  .toSorted((a, b) => (a.positions.at(-1) ?? 0) - (b.positions.at(-1) ?? 0))
+  .map(({ type }) => type)
+const unknownType = `expected an object whose type, if any, is ${listOf(['petstore', ...recordTypes], 'or')}`
+
+function parseRecord(text: string, line: number, { withKeys, externalId }: ReadOptions): ResourceRecord {
   const value = parseJson(text.replace(/^\ufeff/, ''))
   const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
-  const schema = fields && recordSchema(fields.type)
-  if (!schema)
-    throw new LineError('expected an object whose type, if any, is petstore, category, pet, order or key')
+  const kind = fields && kindOf(fields.type)
+  if (!kind) throw new LineError(unknownType)
   const privileged = withKeys ? undefined : contentRequiringWithKeys(fields)
   if (privileged !== undefined) throw new FatalLineError(`Line ${line}: ${privileged} ${needsWithKeys}`)
   const id = externalId === undefined ? undefined : fields[externalId]
   const record = id === undefined || id === null ? fields : { ...fields, externalId: String(id) }
   try {
-    return validate(schema, record, 'body')
+    return validate(kind.schema, record, 'body')
   } catch (error) {
-    if (fields.type === 'petstore') throw new FatalLineError(`Line ${line}: ${problemOf(error)}`)
+    if (isHeader(fields)) throw new FatalLineError(`Line ${line}: ${problemOf(error)}`)
     throw error
   }
 }

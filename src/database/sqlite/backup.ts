@@ -17,6 +17,8 @@ export const lockWaitMs = 10_000
 const pagesPerStep = 1_000
 
 export type CopyOptions = {
+  /** The tables whose rows are counted, by the names of their numbers. */
+  readonly tables?: Readonly<Record<string, string>>
   /** Called with the part that is copied, from 0 to 1. */
   readonly onProgress?: (pages: number, share: number) => void
   /** Stops the work, which then removes what it made. */
@@ -46,7 +48,7 @@ export async function backupDatabase(
     if (isNameTaken(target)) throw new TargetExistsError(target)
     // Left by a backup that was killed.
     removeFiles(unfinished)
-    const rows = await copyDatabase(source, unfinished, options)
+    const rows = await copyDatabaseFile(source, unfinished, options)
     const problem = integrityProblem(unfinished)
     if (problem !== undefined) {
       throw new Error(
@@ -76,7 +78,11 @@ function removeFiles(database: string): void {
 }
 
 /** Returns the number of rows, which is the same in the source and in the copy. */
-export async function copyDatabase(source: string, target: string, options: CopyOptions): Promise<RowCounts> {
+export async function copyDatabaseFile(
+  source: string,
+  target: string,
+  options: CopyOptions,
+): Promise<RowCounts> {
   createExclusively(target)
   using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
   // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
@@ -85,7 +91,7 @@ export async function copyDatabase(source: string, target: string, options: Copy
   // In WAL mode even a reader creates files beside the copy, and fails if it lacks the permission.
   using copy = new DatabaseSync(target)
   copy.exec('PRAGMA journal_mode = DELETE')
-  const [expected, copied] = [countRows(connection), countRows(copy)]
+  const [expected, copied] = [countRows(connection, options.tables), countRows(copy, options.tables)]
   if (JSON.stringify(copied) !== JSON.stringify(expected))
     throw new Error(`The copy of ${source} does not have the same rows: check the disk.`)
   return copied
@@ -114,17 +120,14 @@ export async function throwIfAborted(signal: AbortSignal | undefined): Promise<v
   signal?.throwIfAborted()
 }
 
-const countedTables = { pets: 'pets', categories: 'categories', orders: 'orders', keys: 'api_keys' } as const
-export type RowCounts = Readonly<Record<keyof typeof countedTables, number>>
+type RowCounts = Readonly<Record<string, number>>
 
 /** A database of another version may lack a table. */
-function countRows(connection: DatabaseSync): RowCounts {
+function countRows(connection: DatabaseSync, tables: CopyOptions['tables'] = {}): RowCounts {
   const hasTable = connection.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
   const count = (table: string) =>
     hasTable.get(table) ? Number(connection.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n) : 0
-  return Object.fromEntries(
-    Object.entries(countedTables).map(([name, table]) => [name, count(table)]),
-  ) as RowCounts
+  return Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, count(table)]))
 }
 
 /**

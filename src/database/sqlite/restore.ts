@@ -19,7 +19,7 @@ import { changeLogTable } from '../tables.ts'
 import {
   type Backup,
   type CopyOptions,
-  copyDatabase,
+  copyDatabaseFile,
   copyPages,
   integrityProblem,
   lockWaitMs,
@@ -81,7 +81,7 @@ async function restoreChecked(
   const staging = mkdtempSync(join(dataDir, stagingPrefix))
   const releaseLock = lockFile(stagingLock(staging), 'The staging folder is locked.')
   try {
-    const rows = await copyDatabase(file, databaseFile(staging), options)
+    const rows = await copyDatabaseFile(file, databaseFile(staging), options)
     const database = await openMigrated({ dataDir: staging }, now).catch((cause: Error) => {
       if (!isSystemError(cause)) throw cause
       throw new Error(`Nothing was restored: the migration of ${file} failed (${cause.message}).`, { cause })

@@ -1,28 +1,24 @@
-import { useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { type Pet, type PetStatus, parseInt64, type Submission } from '../../../../client/src/index.ts'
 import { isPetTransitionAllowed, petNameLengthMax, petStatuses } from '../../../../src/pets/pet.ts'
-import { Submission } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
-import { parseId } from '../../api/json.ts'
-import type { Pet, PetStatus } from '../../api/types.ts'
 import { categoryName, categoryOptions, createCategory } from '../../app/categories.ts'
 import { changedFields } from '../../app/changedFields.ts'
+import { toRequestError } from '../../app/errors.ts'
 import { hasScope } from '../../app/session.ts'
 import { showToast } from '../../app/toasts.ts'
-import { Button } from '../../components/Button.tsx'
-import { Dialog } from '../../components/Dialog.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
-import { FormError } from '../../components/FormError.tsx'
-import { Name } from '../../components/Name.tsx'
-import { Notice } from '../../components/Notice.tsx'
+import { ConflictNotices, FormDialog, useForm } from '../../components/FormDialog.tsx'
+import { withNames } from '../../components/Name.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
-import { explain, named } from './messages.tsx'
+import { explain } from './messages.tsx'
 import { createPet, type PetChange, type PetList, updatePet } from './pets.ts'
 import { usePetVersion } from './useFollowedPet.ts'
 
 const newCategory = 'new'
 
-type Form = { name: string; category: string; categoryName: string; status: PetStatus }
-type FormErrors = Partial<Record<keyof Form, string | undefined>>
+type Fields = { name: string; category: string; categoryName: string; status: PetStatus }
+type Problems = Partial<Record<keyof Fields, string | undefined>>
 
 type AnimalDialogProps = {
   list: PetList
@@ -32,136 +28,114 @@ type AnimalDialogProps = {
 }
 
 export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
-  const [form, setForm] = useState(() => initialForm(pet))
-  const [errors, setErrors] = useState<FormErrors>({})
-  const [error, setError] = useState<RequestError>()
-  const [isBusy, setBusy] = useState(false)
-  const [submission] = useState(() => new Submission())
-  const set = (changes: Partial<Form>) => setForm((current) => ({ ...current, ...changes }))
+  const [fields, setFields] = useState(() => initialFields(pet))
+  const [problems, setProblems] = useState<Problems>({})
+  /** A new category is created before the animal. */
+  const step = useRef<'category' | 'animal'>('category')
+  const set = (changes: Partial<Fields>) => setFields((current) => ({ ...current, ...changes }))
   const { version, loadVersion } = usePetVersion(pet)
   const current = version?.pet
   const isRemoved = current === 'removed'
 
   /** Creates the category that the form names. Sending the form again uses it. */
-  async function createFormCategory(): Promise<string> {
-    const { id } = await createCategory(form.categoryName.trim(), submission)
+  async function createFormCategory(submission: Submission): Promise<string> {
+    const { id } = await createCategory(fields.categoryName.trim(), submission)
     set({ category: String(id), categoryName: '' })
     return String(id)
   }
-  async function save(category: string) {
-    const values = { name: form.name.trim(), categoryId: parseId(category), status: form.status }
-    if (pet) await saveChanges(list, pet, values, { version, loadVersion })
-    else await createPet(values, submission)
-  }
-  async function submit() {
-    const problems = validate(form)
-    setErrors(problems)
-    setError(undefined)
-    if (Object.keys(problems).length > 0 || isBusy || isRemoved) return
-    setBusy(true)
-    let step: 'category' | 'animal' = 'category'
-    try {
-      const category = form.category === newCategory ? await createFormCategory() : form.category
-      step = 'animal'
-      await save(category)
-      showToast(named(form.name.trim(), pet ? 'saved.' : 'added.'))
+  const form = useForm(
+    () => {
+      const found = validate(fields)
+      setProblems(found)
+      return Object.keys(found).length === 0 && !isRemoved
+    },
+    async (submission) => {
+      const name = fields.name.trim()
+      step.current = 'category'
+      const category =
+        fields.category === newCategory ? await createFormCategory(submission) : fields.category
+      step.current = 'animal'
+      const values = { name, categoryId: parseInt64(category), status: fields.status }
+      if (pet) await saveChanges(list, pet, values, { version, loadVersion })
+      else await createPet(values, submission)
+      showToast(pet ? withNames`${name} saved.` : withNames`${name} added.`)
       onClose()
-    } catch (thrown) {
-      const failed = toRequestError(thrown)
-      if (step === 'category') setErrors({ categoryName: failed.detail('/name') })
-      else
-        setErrors({
-          name: failed.detail('/name'),
-          category: failed.detail('/categoryId'),
-          status: failed.detail('/status'),
-        })
-      setError(failed)
-      setBusy(false)
-    }
+    },
+  )
+  const rejected = (path: string, of: typeof step.current = 'animal') =>
+    of === step.current ? form.error?.detail(path) : undefined
+  const errors: Problems = {
+    name: problems.name ?? rejected('/name'),
+    category: problems.category ?? rejected('/categoryId'),
+    categoryName: problems.categoryName ?? rejected('/name', 'category'),
   }
   const statuses = petStatuses.filter((status) => !pet || isPetTransitionAllowed(pet.status, status))
   return (
-    <Dialog
+    <FormDialog
+      form={form}
       title={pet ? `Edit ${pet.name}` : 'Add an animal'}
+      action={isRemoved ? undefined : pet ? 'Save' : 'Add animal'}
       onClose={onClose}
-      isBusy={isBusy}
-      onSubmit={submit}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={isBusy}>
-            {isRemoved ? 'Close' : 'Cancel'}
-          </Button>
-          {!isRemoved && (
-            <Button kind="primary" type="submit" isBusy={isBusy}>
-              {pet ? 'Save' : 'Add animal'}
-            </Button>
-          )}
-        </>
-      }
     >
-      {error && !isRemoved && error.code !== 'precondition_failed' && (
-        <FormError error={error} fields={['/name', '/categoryId', '/status']}>
-          {explain(error, { name: form.name })}
-        </FormError>
-      )}
-      {isRemoved && <Notice tone="danger">Someone else has removed this animal.</Notice>}
-      {pet && current && !isRemoved && !isBusy && <ChangedMeanwhile pet={pet} current={current} />}
-      {error?.code === 'precondition_failed' && (
-        <Notice tone="danger">Nothing was saved. Check the changes, and save again.</Notice>
-      )}
-      <TextField label="Name" value={form.name} error={errors.name} onValue={(name) => set({ name })} />
-      <CategoryFields form={form} errors={errors} pet={pet} set={set} />
+      <ConflictNotices
+        form={form}
+        kind="animal"
+        fields={['/name', '/categoryId', '/status']}
+        isRemoved={isRemoved}
+        changed={pet && current && !isRemoved && changeByOthers(pet, current)}
+        explain={(error) => explain(error, fields)}
+      />
+      <TextField label="Name" value={fields.name} error={errors.name} onValue={(name) => set({ name })} />
+      <CategoryFields fields={fields} errors={errors} pet={pet} set={set} />
       <SelectField
         label="Status"
-        value={form.status}
-        error={errors.status}
+        value={fields.status}
+        error={rejected('/status')}
         onValue={(status) => set({ status: status as PetStatus })}
         options={statuses.map((status) => ({ value: status, label: statusName(status) }))}
       />
-    </Dialog>
+    </FormDialog>
   )
 }
 
 /** Someone else may change the animal while the dialog is open. */
-function ChangedMeanwhile({ pet, current }: { pet: Pet; current: Pet }) {
-  const fields = ['name', 'categoryId', 'status'] as const
-  if (fields.every((field) => current[field] === pet[field])) return null
-  return (
-    <Notice tone="warning">
-      Someone else has changed this animal: it is now <Name>{current.name}</Name>,{' '}
-      <Name>{categoryName(current.categoryId)}</Name>, {current.status}. Only the fields that you change are
-      saved.
-    </Notice>
-  )
+function changeByOthers(pet: Pet, current: Pet): ComponentChildren {
+  const compared = ['name', 'categoryId', 'status'] as const
+  if (compared.every((field) => current[field] === pet[field])) return null
+  const { name, categoryId, status } = current
+  return [
+    withNames`Someone else has changed this animal: it is now ${name}, ${categoryName(categoryId)}, `,
+    `${status}. Only the fields that you change are saved.`,
+  ]
 }
 
 type CategoryFieldsProps = {
-  form: Form
-  errors: FormErrors
+  fields: Fields
+  errors: Problems
   pet: Pet | undefined
-  set(changes: Partial<Form>): void
+  set(changes: Partial<Fields>): void
 }
 
-function CategoryFields({ form, errors, pet, set }: CategoryFieldsProps) {
+function CategoryFields({ fields, errors, pet, set }: CategoryFieldsProps) {
   const options = categoryOptions()
   // The category of the animal is a choice even if its name is not known.
   if (pet && !options.some(({ value }) => value === String(pet.categoryId)))
     options.unshift({ value: String(pet.categoryId), label: categoryName(pet.categoryId) })
   if (hasScope('categories:write')) options.push({ value: newCategory, label: 'New category…' })
-  if (form.category === '') options.unshift({ value: '', label: 'Choose a category' })
+  if (fields.category === '') options.unshift({ value: '', label: 'Choose a category' })
   return (
     <>
       <SelectField
         label="Category"
-        value={form.category}
+        value={fields.category}
         error={errors.category}
         onValue={(category) => set({ category })}
         options={options}
       />
-      {form.category === newCategory && (
+      {fields.category === newCategory && (
         <TextField
           label="Name of the new category"
-          value={form.categoryName}
+          value={fields.categoryName}
           error={errors.categoryName}
           placeholder="Rabbits"
           onValue={(name) => set({ categoryName: name })}
@@ -171,15 +145,15 @@ function CategoryFields({ form, errors, pet, set }: CategoryFieldsProps) {
   )
 }
 
-function initialForm(pet: Pet | undefined): Form {
+function initialFields(pet: Pet | undefined): Fields {
   if (pet) return { name: pet.name, category: String(pet.categoryId), categoryName: '', status: pet.status }
   const isFirst = categoryOptions().length === 0 && hasScope('categories:write')
   return { name: '', category: isFirst ? newCategory : '', categoryName: '', status: 'available' }
 }
 
 /** What the API would reject, without asking it. */
-function validate({ name, category, categoryName }: Form): FormErrors {
-  const errors: FormErrors = {}
+function validate({ name, category, categoryName }: Fields): Problems {
+  const errors: Problems = {}
   if (name.trim() === '') errors.name = 'Enter a name.'
   else if (name.trim().length > petNameLengthMax)
     errors.name = `A name has at most ${petNameLengthMax} characters.`
@@ -196,7 +170,7 @@ async function saveChanges(
   values: PetChange,
   { version, loadVersion }: ReturnType<typeof usePetVersion>,
 ): Promise<void> {
-  const changes = changedFields(values, { ...pet, categoryId: parseId(String(pet.categoryId)) })
+  const changes = changedFields(values, pet)
   if (Object.keys(changes).length === 0) return
   try {
     await updatePet(list, pet, changes, { ifMatch: version?.etag })

@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { isId } from '../../api/json.ts'
-import { streamReady } from '../../api/stream.ts'
-import type { PetStatus } from '../../api/types.ts'
+import type { PetStatus } from '../../../../client/src/index.ts'
 import { loadCategories } from '../../app/categories.ts'
 import { foldText } from '../../app/fold.ts'
+import { isId } from '../../app/ids.ts'
 import { navigate, search } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
+import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
@@ -114,14 +114,7 @@ function usePetList(): { list: PetList; isName: boolean } {
   useEffect(() => {
     void loadCategories()
   }, [])
-  useEffect(() => {
-    const end = followPets(list)
-    void streamReady().then(() => list.reload())
-    return () => {
-      end()
-      list.dispose()
-    }
-  }, [list])
+  useList(list, followPets)
   useEffect(() => {
     filterPets(list, name === '' ? undefined : (pet) => foldText(pet.name).includes(name))
   }, [list, name])

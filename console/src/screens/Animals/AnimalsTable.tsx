@@ -1,21 +1,18 @@
-import { useCallback, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
+import type { Pet } from '../../../../client/src/index.ts'
 import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
-import type { Pet } from '../../api/types.ts'
 import { categoryName } from '../../app/categories.ts'
 import { keepFocus } from '../../app/focus.ts'
-import { formatCount, pluralize } from '../../app/format.ts'
 import { isPrinting } from '../../app/printing.ts'
 import { hasScope } from '../../app/session.ts'
 import { isPhone } from '../../app/viewport.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
-import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
+import { PagedTable } from '../../components/PagedTable.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
-import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
+import type { Column } from '../../components/VirtualTable.tsx'
 import { Coverage, NameSearch } from './NameSearch.tsx'
 import { changedIds, changeStatus, type PetList, removePet, searchOlder } from './pets.ts'
 
@@ -36,23 +33,12 @@ export function AnimalsTable(props: AnimalsTableProps) {
   const { list, isNameSearch, hasFilters, onDialog } = props
   const { length, loadedCount } = list.size.value
   const state = list.state.value
-  const onEnd = useCallback(() => {
-    // After an error, and while a name is searched for, the person decides when to load more.
-    if (list.state.value === 'more' && !isNameSearch) void list.loadMore()
-  }, [list, isNameSearch])
   const [isSearching, setSearching] = useState(false)
   async function searchMore() {
     setSearching(true)
     await searchOlder(list)
     setSearching(false)
   }
-  if (length === 0 && state !== 'end' && !(isNameSearch && loadedCount > 0))
-    return state === 'error' && list.error.value ? (
-      <ErrorState error={list.error.value} onRetry={() => void list.reload()} />
-    ) : (
-      <LoadingRows label="Loading animals" />
-    )
-  if (length === 0 && state === 'end') return <NoAnimals {...props} />
   const search = isNameSearch && (
     <NameSearch
       list={list}
@@ -61,39 +47,18 @@ export function AnimalsTable(props: AnimalsTableProps) {
       onSearch={() => void searchMore()}
     />
   )
-  if (length === 0) return search
+  if (length === 0 && loadedCount > 0 && state !== 'end' && search) return search
   return (
-    <div class="table-card">
+    <PagedTable
+      list={list}
+      noun="animal"
+      columns={columnsFor(list, onDialog)}
+      empty={<NoAnimals {...props} />}
+      isLoadedOnRequest={isNameSearch}
+      rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
+    >
       {search}
-      <MissingRows list={list} />
-      <VirtualTable
-        label="Animals"
-        columns={columnsFor(list, onDialog)}
-        length={length}
-        itemAt={(index) => list.itemAt(index)}
-        keyOf={(pet) => pet.id}
-        onEnd={onEnd}
-        rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
-        footer={<Footer list={list} isNameSearch={isNameSearch} />}
-      />
-    </div>
-  )
-}
-
-function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }) {
-  const state = list.state.value
-  const error = list.error.value
-  const { length } = list.size.value
-  const count = formatCount(length)
-  if (state === 'error' && error)
-    return <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
-  if (isNameSearch) return null
-  return (
-    <p class="table-footer" role="status">
-      {state === 'end' && pluralize(length, 'animal')}
-      {state === 'more' && `${count} loaded, more as you scroll`}
-      {state === 'loading' && `${count} loaded, loading more`}
-    </p>
+    </PagedTable>
   )
 }
 

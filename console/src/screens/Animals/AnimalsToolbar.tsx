@@ -1,5 +1,5 @@
+import type { PetStatus } from '../../../../client/src/index.ts'
 import { petStatuses } from '../../../../src/pets/pet.ts'
-import type { PetStatus } from '../../api/types.ts'
 import { categoryOptions } from '../../app/categories.ts'
 import { hasScope } from '../../app/session.ts'
 import { Select } from '../../components/Field.tsx'

@@ -1,18 +1,25 @@
 import { signal } from '@preact/signals'
-import { call, callWithHeaders, type Submission } from '../../api/client.ts'
-import { toRequestError } from '../../api/errors.ts'
-import { onEvent, onResync } from '../../api/stream.ts'
-import type { Pet, PetStatus } from '../../api/types.ts'
+import {
+  type Int64,
+  type Pet,
+  type PetStatus,
+  parseInt64,
+  type Submission,
+} from '../../../../client/src/index.ts'
+import { toRequestError } from '../../app/errors.ts'
 import { itemsMax } from '../../app/listPages.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { onSignOut } from '../../app/session.ts'
+import { store } from '../../app/store.ts'
+import { followEvents } from '../../app/stream.ts'
 import { showError } from '../../app/toasts.ts'
 import { runWithUndo } from '../../app/undo.ts'
-import { explain, named } from './messages.tsx'
+import { withNames } from '../../components/Name.tsx'
+import { explain } from './messages.tsx'
 
 /** What the Animals screen does: the list, its live changes, and changes that are shown before they are confirmed. */
 
-export type PetFilters = { status: PetStatus | ''; categoryId: string; id: string }
+type PetFilters = { status: PetStatus | ''; categoryId: string; id: string }
 
 const pageSize = 100
 /** As long as the animation of `.row-changed`. */
@@ -22,29 +29,25 @@ export type PetList = PagedList<Pet>
 export type PetChange = Partial<Pick<Pet, 'name' | 'categoryId' | 'status'>>
 
 /** Animals whose removal can still be undone. Every list hides them, also one with other filters. */
-const removals = new Set<number>()
+const removals = new Set<Int64>()
 onSignOut(() => removals.clear())
 
 /** The lists that are shown. */
 const followed = new Set<PetList>()
 
 /** Animals that have just changed. */
-export const changedIds = signal<ReadonlySet<number>>(new Set())
+export const changedIds = signal<ReadonlySet<Int64>>(new Set())
 
 export const createPetList = ({ status, categoryId, id }: PetFilters): PetList =>
   new PagedList<Pet>({
-    async load(cursor, signal) {
-      const query = { limit: pageSize, status: status || undefined, cursor }
-      // As text: an id may be beyond 2^53.
-      const texts = { categoryId, id: id === '' ? undefined : [id] } as unknown as {
-        categoryId?: number
-        id?: number[]
+    pageSize,
+    list(page, options) {
+      const filters = {
+        status: status || undefined,
+        categoryId: categoryId === '' ? undefined : parseInt64(categoryId),
+        id: id === '' ? undefined : [parseInt64(id)],
       }
-      const { data, nextCursor } = await callWithHeaders('listPets', {
-        query: { ...query, ...texts },
-        signal,
-      })
-      return { data: data as Pet[], nextCursor }
+      return store.pets.list({ ...page, ...filters }, options)
     },
     accepts: (pet) =>
       (status === '' || pet.status === status) &&
@@ -75,24 +78,24 @@ export function filterPets(list: PetList, matches: ((pet: Pet) => boolean) | und
 
 /** Keeps the list current while it is shown. Returns a function that ends it. */
 export function followPets(list: PetList): () => void {
-  const ends = [
-    onEvent((event) => {
+  const end = followEvents(
+    (event) => {
       if (event.type === 'pet.deleted') list.remove(event.data.id)
       else if (event.type === 'pet.created' || event.type === 'pet.updated') {
-        list.upsert(event.data as Pet)
+        list.upsert(event.data)
         highlight(event.data.id)
       }
-    }),
-    onResync(() => void list.reload()),
-  ]
+    },
+    () => void list.reload(),
+  )
   followed.add(list)
   return () => {
     followed.delete(list)
-    for (const end of ends) end()
+    end()
   }
 }
 
-function highlight(id: number): void {
+function highlight(id: Int64): void {
   changedIds.value = new Set(changedIds.value).add(id)
   setTimeout(() => {
     const rest = new Set(changedIds.value)
@@ -112,12 +115,12 @@ export async function updatePet(
 ): Promise<void> {
   // An event that arrives before the response may be newer. The event of this change arrives as well.
   let hasEvent = false
-  const end = onEvent(({ type, data }) => {
+  const end = followEvents(({ type, data }) => {
     if (type.startsWith('pet.') && data.id === id) hasEvent = true
   })
   list.change(id, body)
   try {
-    const updated = (await call('updatePet', { params: { petId: id }, body, ifMatch })) as Pet
+    const updated = await store.pets.update(id, body, { ifMatch })
     if (!hasEvent) for (const shown of followed) shown.upsert(updated)
     highlight(id)
   } finally {
@@ -127,7 +130,7 @@ export async function updatePet(
 }
 
 /** Animals whose status is being changed. */
-const changing = new Set<number>()
+const changing = new Set<Int64>()
 
 export async function changeStatus(list: PetList, pet: Pet, status: PetStatus): Promise<void> {
   if (changing.has(pet.id)) return
@@ -142,7 +145,7 @@ export async function changeStatus(list: PetList, pet: Pet, status: PetStatus): 
 }
 
 export async function createPet(body: Required<PetChange>, submission: Submission): Promise<void> {
-  const created = (await call('createPet', { body, submission })) as Pet
+  const created = await store.pets.create(body, { submission })
   for (const list of followed) list.upsert(created)
   highlight(created.id)
 }
@@ -156,12 +159,12 @@ export function removePet(pet: Pet): void {
   }
   async function sendRemoval(isLeaving: boolean) {
     try {
-      await call('deletePet', { params: { petId: pet.id }, keepalive: isLeaving })
+      await store.pets.delete(pet.id, { keepalive: isLeaving })
     } catch (thrown) {
       const error = toRequestError(thrown)
       if (error.code !== 'pet_not_found') {
         setHidden(false)
-        showError([named(pet.name, 'was not removed.'), ' ', explain(error, pet)])
+        showError([withNames`${pet.name} was not removed. `, explain(error, pet)])
         return
       }
     }
@@ -170,7 +173,7 @@ export function removePet(pet: Pet): void {
   }
   setHidden(true)
   runWithUndo({
-    text: named(pet.name, 'removed.'),
+    text: withNames`${pet.name} removed.`,
     undo: () => setHidden(false),
     commit: (isLeaving) => void sendRemoval(isLeaving),
   })

@@ -1,24 +1,24 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { callWithHeaders } from '../../api/client.ts'
-import { toRequestError } from '../../api/errors.ts'
-import { onEvent } from '../../api/stream.ts'
-import type { Pet } from '../../api/types.ts'
+import { headersOf, type Pet } from '../../../../client/src/index.ts'
+import { toRequestError } from '../../app/errors.ts'
+import { store } from '../../app/store.ts'
+import { followEvents } from '../../app/stream.ts'
 
 /** The animal as others change it while a dialog is open. `removed` if they have removed it. */
 export function useFollowedPet<T extends Pet | undefined>(pet: T): T | Pet | 'removed' {
   const [current, setCurrent] = useState<T | Pet | 'removed'>(pet)
   useEffect(
     () =>
-      onEvent((event) => {
+      followEvents((event) => {
         if (event.type === 'pet.deleted' && event.data.id === pet?.id) setCurrent('removed')
-        else if (event.type === 'pet.updated' && event.data.id === pet?.id) setCurrent(event.data as Pet)
+        else if (event.type === 'pet.updated' && event.data.id === pet?.id) setCurrent(event.data)
       }),
     [pet?.id],
   )
   return current
 }
 
-export type PetVersion = { readonly pet: Pet | 'removed'; readonly etag: string | undefined }
+type PetVersion = { readonly pet: Pet | 'removed'; readonly etag: string | undefined }
 
 /** The animal as the API has it, with its ETag, loaded when the dialog opens and again when others change the animal. */
 export function usePetVersion(pet: Pet | undefined): {
@@ -30,8 +30,8 @@ export function usePetVersion(pet: Pet | undefined): {
   const loadVersion = useCallback(async () => {
     if (!pet) return undefined
     // A change of nothing returns the animal with its ETag. The operation that only reads it is deprecated.
-    const loaded = await callWithHeaders('updatePet', { params: { petId: pet.id }, body: {} }).then(
-      ({ data, etag }): PetVersion => ({ pet: data as Pet, etag }),
+    const loaded = await store.pets.update(pet.id, {}).then(
+      (current): PetVersion => ({ pet: current, etag: headersOf(current).get('etag') ?? undefined }),
       (thrown: unknown): PetVersion | undefined =>
         toRequestError(thrown).code === 'pet_not_found' ? { pet: 'removed', etag: undefined } : undefined,
     )

@@ -1,13 +1,15 @@
-import { useEffect, useMemo } from 'preact/hooks'
-import { callWithHeaders } from '../../api/client.ts'
-import { onEvent } from '../../api/stream.ts'
-import type { AuditEntry } from '../../api/types.ts'
+import { useMemo } from 'preact/hooks'
+import type { AuditEntry } from '../../../../client/src/index.ts'
 import { formatDateTime } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { hrefOf } from '../../app/router.ts'
+import { store } from '../../app/store.ts'
+import { collectEvents } from '../../app/stream.ts'
+import { useList } from '../../app/useList.ts'
 import { IconButton } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { Icon, type IconName } from '../../components/Icon.tsx'
+import { Entry } from '../../components/Entry.tsx'
+import type { IconName } from '../../components/Icon.tsx'
 import { Name } from '../../components/Name.tsx'
 import { PagedRows } from '../../components/PagedRows.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
@@ -22,28 +24,19 @@ export default function Audit() {
   const list = useMemo(
     () =>
       new PagedList<AuditEntry>({
-        load: (cursor, signal) =>
-          callWithHeaders('listAuditEntries', { query: { limit: pageSize, cursor }, signal }),
+        pageSize,
+        list: (page, options) => store.audit.list(page, options),
       }),
     [],
   )
-  useEffect(() => {
-    void list.reload()
-    let timer: ReturnType<typeof setTimeout> | undefined
+  useList(list, () =>
     // A change of a key has an entry. The other entries have no event.
-    const end = onEvent(({ type }) => {
-      if (!type.startsWith('key.')) return
-      timer ??= setTimeout(() => {
-        timer = undefined
-        void list.refresh()
-      }, collectMs)
-    })
-    return () => {
-      end()
-      clearTimeout(timer)
-      list.dispose()
-    }
-  }, [list])
+    collectEvents(
+      ({ type }) => type.startsWith('key.'),
+      () => void list.refresh(),
+      collectMs,
+    ),
+  )
   return (
     <>
       <PageHeader
@@ -78,9 +71,9 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
       {[...days].map(([day, ofDay]) => (
         <section key={day} class="audit-day">
           <h2>{day}</h2>
-          <ol class="audit-entries">
+          <ol class="entries audit-entries">
             {ofDay.map((entry) => (
-              <Entry key={entry.id} entry={entry} />
+              <AuditRow key={entry.id} entry={entry} />
             ))}
           </ol>
         </section>
@@ -91,36 +84,29 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
 
 const icons: Record<string, IconName> = { key: 'key', webhook: 'webhook', order: 'orders' }
 
-function Entry({ entry }: { entry: AuditEntry }) {
+function AuditRow({ entry }: { entry: AuditEntry }) {
   const { subject, href, verb, actor } = sentenceOf(entry)
   return (
-    <li class="audit-entry">
-      <span class="audit-icon">
-        <Icon name={icons[entry.action.split('.')[0] ?? ''] ?? 'audit'} />
+    <Entry icon={icons[entry.action.split('.')[0] ?? ''] ?? 'audit'} class="audit-entry">
+      {href === undefined ? (
+        <strong>
+          <Name>{subject}</Name>
+        </strong>
+      ) : (
+        <a href={hrefOf(href)}>
+          <Name>{subject}</Name>
+        </a>
+      )}{' '}
+      {verb} by <Name>{actor}</Name>, <TimeAgo at={entry.at} />
+      <span class="entry-detail">
+        {formatDateTime(entry.at)}
+        {entry.requestId !== undefined && (
+          <>
+            {' '}
+            · Request <code>{entry.requestId}</code>
+          </>
+        )}
       </span>
-      <div class="audit-text">
-        <p>
-          {href === undefined ? (
-            <strong>
-              <Name>{subject}</Name>
-            </strong>
-          ) : (
-            <a href={hrefOf(href)}>
-              <Name>{subject}</Name>
-            </a>
-          )}{' '}
-          {verb} by <Name>{actor}</Name>, <TimeAgo at={entry.at} />
-        </p>
-        <p class="audit-meta">
-          {formatDateTime(entry.at)}
-          {entry.requestId !== undefined && (
-            <>
-              {' '}
-              · Request <code>{entry.requestId}</code>
-            </>
-          )}
-        </p>
-      </div>
-    </li>
+    </Entry>
   )
 }

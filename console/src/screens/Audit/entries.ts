@@ -1,8 +1,8 @@
-import { call } from '../../api/client.ts'
-import type { AuditEntry } from '../../api/types.ts'
+import { type AuditEntry, type Int64, parseInt64 } from '../../../../client/src/index.ts'
 import { capitalize } from '../../app/format.ts'
 import { NameCache } from '../../app/nameCache.ts'
 import { onSignOut } from '../../app/session.ts'
+import { store } from '../../app/store.ts'
 
 /** The entries of the audit log as sentences. */
 
@@ -32,30 +32,28 @@ const keysRead = 100
 /** The names of keys. The ids are shown until they are known. */
 const keyNames = new NameCache(async (ids) => {
   // The newest keys are loaded together, older ones one by one.
-  const keys = await call('listKeys', { query: { limit: keysRead } })
+  const keys = (await store.keys.list({ limit: keysRead }).page()).items
   const known = new Set(keys.map(({ id }) => id))
   const others = ids.filter((id) => !known.has(id))
-  const loaded = await Promise.all(
-    others.map((keyId) => call('getKey', { params: { keyId } }).catch(() => undefined)),
-  )
+  const loaded = await Promise.all(others.map((keyId) => store.keys.get(keyId).catch(() => undefined)))
   return [...keys, ...loaded.filter((key) => key !== undefined)]
 })
 
 onSignOut(() => keyNames.clear())
 
 /** "Key 3 “Website”" */
-function nameOfKey(id: number): string {
+function nameOfKey(id: Int64): string {
   const name = keyNames.get(id)
   return name === undefined ? `Key ${id}` : `Key ${id} “${name}”`
 }
 
-export type Sentence = { subject: string; href: string | undefined; verb: string; actor: string }
+type Sentence = { subject: string; href: string | undefined; verb: string; actor: string }
 
 export function sentenceOf({ action, subject, actor }: AuditEntry): Sentence {
   const [, kind, id] = /^(key|webhook) (\d+)/.exec(subject) ?? []
   const isKey = subject === `key ${id}`
   return {
-    subject: isKey ? nameOfKey(Number(id)) : capitalize(subject),
+    subject: isKey ? nameOfKey(parseInt64(id ?? '')) : capitalize(subject),
     href: kind === undefined || action === 'webhook.deleted' ? undefined : `${kind}s/${id}`,
     verb: verbs[action] ?? `: ${action}`,
     actor: actorOf(actor),

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { streamReady } from '../../api/stream.ts'
-import type { Category } from '../../api/types.ts'
+import type { Category } from '../../../../client/src/index.ts'
 import {
   areCategoriesComplete,
   categoriesError,
@@ -11,6 +10,7 @@ import {
 import { formatCount } from '../../app/format.ts'
 import { hrefOf, navigate } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
+import { streamReady } from '../../app/stream.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'

@@ -1,15 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
-import { call, callWithHeaders, Submission } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
-import type { Category } from '../../api/types.ts'
+import { type Category, headersOf, type Int64 } from '../../../../client/src/index.ts'
 import { createCategory, findCategory, forgetCategory, keepCategory } from '../../app/categories.ts'
+import { toRequestError } from '../../app/errors.ts'
+import { store } from '../../app/store.ts'
 import { showToast } from '../../app/toasts.ts'
-import { Button } from '../../components/Button.tsx'
-import { Dialog } from '../../components/Dialog.tsx'
 import { TextField } from '../../components/Field.tsx'
-import { FormError } from '../../components/FormError.tsx'
-import { Name } from '../../components/Name.tsx'
-import { Notice } from '../../components/Notice.tsx'
+import { ConflictNotices, FormDialog, useForm } from '../../components/FormDialog.tsx'
+import { withNames } from '../../components/Name.tsx'
 
 type CategoryDialogProps = {
   /** The category to rename. Without it, one is added. */
@@ -21,121 +18,86 @@ type CategoryDialogProps = {
 export function CategoryDialog({ category, onClose }: CategoryDialogProps) {
   const [name, setName] = useState(category?.name ?? '')
   const [nameError, setNameError] = useState<string>()
-  const [error, setError] = useState<RequestError>()
-  const [isBusy, setBusy] = useState(false)
-  const [submission] = useState(() => new Submission())
   const version = useVersion(category)
-  const isRemoved = error?.code === 'category_not_found' || (category && !findCategory(category.id))
-
-  async function submit() {
-    const text = name.trim()
-    setNameError(text === '' ? 'Enter a name.' : undefined)
-    setError(undefined)
-    if (text === '' || isBusy || isRemoved) return
-    setBusy(true)
-    try {
-      if (category) await rename(category.id, text, version.etag)
+  const text = name.trim()
+  const form = useForm(
+    () => {
+      setNameError(text === '' ? 'Enter a name.' : undefined)
+      return text !== '' && !isRemoved
+    },
+    async (submission) => {
+      if (category) await rename(category.id, text, version)
       else await createCategory(text, submission)
-      showToast(
-        <>
-          <Name>{text}</Name> {category ? 'saved.' : 'added.'}
-        </>,
-      )
+      showToast(category ? withNames`${text} saved.` : withNames`${text} added.`)
       onClose()
-    } catch (thrown) {
-      const failed = toRequestError(thrown)
-      setError(failed)
-      setBusy(false)
-      if (failed.code === 'category_not_found' && category) forgetCategory(category.id)
-      if (failed.code === 'precondition_failed') version.reload()
-    }
-  }
+    },
+  )
+  const isRemoved =
+    form.error?.code === 'category_not_found' || (category !== undefined && !findCategory(category.id))
+  const isRenamed = version.name !== undefined && version.name !== category?.name
+  const title = category?.name === undefined ? 'Name the category' : 'Rename the category'
   return (
-    <Dialog
-      title={
-        category
-          ? category.name === undefined
-            ? 'Name the category'
-            : 'Rename the category'
-          : 'Add a category'
-      }
+    <FormDialog
+      form={form}
+      title={category ? title : 'Add a category'}
+      action={isRemoved ? undefined : category ? 'Save' : 'Add category'}
       onClose={onClose}
-      isBusy={isBusy}
-      onSubmit={submit}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={isBusy}>
-            {isRemoved ? 'Close' : 'Cancel'}
-          </Button>
-          {!isRemoved && (
-            <Button kind="primary" type="submit" isBusy={isBusy}>
-              {category ? 'Save' : 'Add category'}
-            </Button>
-          )}
-        </>
-      }
     >
-      {isRemoved && <Notice tone="danger">Someone else has removed this category.</Notice>}
-      {!isRemoved && error?.code !== 'precondition_failed' && <FormError error={error} fields={['/name']} />}
-      {category && !isBusy && !isRemoved && <ChangedMeanwhile category={category} loaded={version.name} />}
-      {error?.code === 'precondition_failed' && (
-        <Notice tone="danger">Nothing was saved. Check the change, and save again.</Notice>
-      )}
+      <ConflictNotices
+        form={form}
+        kind="category"
+        fields={['/name']}
+        isRemoved={isRemoved}
+        changed={
+          isRenamed && withNames`Someone else has renamed this category: it is now ${version.name ?? ''}.`
+        }
+      />
       <TextField
         label="Name"
         hint={category && `Category ${category.id}. Its animals stay in it.`}
         value={name}
         placeholder="Rabbits"
-        error={nameError ?? error?.detail('/name')}
+        error={nameError ?? form.error?.detail('/name')}
         onValue={setName}
       />
-    </Dialog>
+    </FormDialog>
   )
 }
 
-async function rename(categoryId: number, name: string, ifMatch: string | undefined): Promise<void> {
-  const params = { categoryId }
+/** Changes the name, unless someone else has changed it since the version was loaded. */
+async function rename(categoryId: Int64, name: string, { etag, reload }: LoadedVersion): Promise<void> {
   try {
-    const { data } = await callWithHeaders('updateCategory', { params, body: { name }, ifMatch })
-    keepCategory(data)
+    keepCategory(await store.categories.update(categoryId, { name }, { ifMatch: etag }))
   } catch (thrown) {
-    if (toRequestError(thrown).code !== 'precondition_failed') throw thrown
+    const { code } = toRequestError(thrown)
+    if (code === 'category_not_found') forgetCategory(categoryId)
+    if (code !== 'precondition_failed') throw thrown
     // The response to an earlier attempt may have been lost.
-    const current = await call('getCategory', { params })
-    if (current.name !== name) throw thrown
-    keepCategory(current)
+    if ((await reload())?.name !== name) throw thrown
   }
-}
-
-/** Someone else may rename the category while the dialog is open. */
-function ChangedMeanwhile({ category, loaded }: { category: Category; loaded: string | undefined }) {
-  if (loaded === undefined || loaded === category.name) return null
-  return (
-    <Notice tone="warning">
-      Someone else has renamed this category: it is now <Name>{loaded}</Name>.
-    </Notice>
-  )
 }
 
 type Version = { name: string | undefined; etag: string | undefined }
 
+type LoadedVersion = Version & { reload(): Promise<Category | undefined> }
+
 /** The category as the API has it, loaded when the dialog opens and again when others change it. */
-function useVersion(category: Category | undefined): Version & { reload(): void } {
+function useVersion(category: Category | undefined): LoadedVersion {
   const [version, setVersion] = useState<Version>({ name: undefined, etag: undefined })
-  const reload = () => {
-    if (!category) return
-    callWithHeaders('getCategory', { params: { categoryId: category.id } }).then(
-      ({ data, etag }) => {
-        setVersion({ name: data.name, etag })
-        keepCategory(data)
-      },
-      (thrown: unknown) => {
-        // Otherwise the change is sent without a condition.
-        if (toRequestError(thrown).code === 'category_not_found') forgetCategory(category.id)
-      },
-    )
+  async function reload() {
+    if (!category) return undefined
+    try {
+      const loaded = await store.categories.get(category.id)
+      setVersion({ name: loaded.name, etag: headersOf(loaded).get('etag') ?? undefined })
+      keepCategory(loaded)
+      return loaded
+    } catch (thrown) {
+      // Otherwise the change is sent without a condition.
+      if (toRequestError(thrown).code === 'category_not_found') forgetCategory(category.id)
+      return undefined
+    }
   }
   const followed = category && findCategory(category.id)?.name
-  useEffect(reload, [category?.id, followed])
+  useEffect(() => void reload(), [category?.id, followed])
   return { ...version, reload }
 }

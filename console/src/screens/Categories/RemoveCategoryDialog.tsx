@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
-import { call } from '../../api/client.ts'
-import { toRequestError } from '../../api/errors.ts'
-import type { Category } from '../../api/types.ts'
+import type { Category, Int64 } from '../../../../client/src/index.ts'
 import { categoryName, forgetCategory } from '../../app/categories.ts'
+import { toRequestError } from '../../app/errors.ts'
 import { keepFocus } from '../../app/focus.ts'
 import { formatCount, pluralize } from '../../app/format.ts'
 import { hrefOf } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
+import { store } from '../../app/store.ts'
 import { showToast } from '../../app/toasts.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { Name } from '../../components/Name.tsx'
+import { withNames } from '../../components/Name.tsx'
 
 /** The most animals that one request returns. */
 const countMax = 100
@@ -23,7 +23,7 @@ export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCatego
   async function remove() {
     setInUse(undefined)
     try {
-      await call('deleteCategory', { params: { categoryId: id } })
+      await store.categories.delete(id)
     } catch (thrown) {
       const error = toRequestError(thrown)
       if (error.code === 'category_in_use') setInUse(await describeUse(id))
@@ -31,21 +31,13 @@ export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCatego
       if (error.code !== 'category_not_found') throw error
     }
     forgetCategory(id)
-    showToast(
-      <>
-        <Name>{name}</Name> removed.
-      </>,
-    )
+    showToast(withNames`${name} removed.`)
     onClose()
     keepFocus()
   }
   return (
     <ConfirmDialog
-      title={
-        <>
-          Remove “<Name>{name}</Name>”?
-        </>
-      }
+      title={withNames`Remove “${name}”?`}
       text="Only a category without animals can be removed. Sold animals count too."
       action="Remove category"
       isDanger
@@ -59,9 +51,7 @@ export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCatego
     >
       {inUse !== undefined && hasScope('pets:read') && (
         <p>
-          <a href={hrefOf(`animals?category=${id}`)}>
-            Show the animals of <Name>{name}</Name>
-          </a>
+          <a href={hrefOf(`animals?category=${id}`)}>{withNames`Show the animals of ${name}`}</a>
         </p>
       )}
     </ConfirmDialog>
@@ -69,10 +59,13 @@ export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCatego
 }
 
 /** "3 animals are in this category." */
-async function describeUse(categoryId: number): Promise<string> {
+async function describeUse(categoryId: Int64): Promise<string> {
   const unknown = 'Animals are in this category.'
   if (!hasScope('pets:read')) return unknown
-  const found = await call('listPets', { query: { categoryId, limit: countMax } }).catch(() => [])
+  const found = await store.pets
+    .list({ categoryId })
+    .toArray({ limit: countMax })
+    .catch(() => [])
   if (found.length === 0) return unknown
   if (found.length === countMax) return `${formatCount(countMax)} or more animals are in this category.`
   return `${pluralize(found.length, 'animal')} ${found.length === 1 ? 'is' : 'are'} in this category.`

@@ -1,50 +1,45 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { Key, KeyWithSecret } from '../../../../client/src/index.ts'
 import { effectiveLimits } from '../../../../src/limits/plans.ts'
-import { call } from '../../api/client.ts'
-import { toRequestError } from '../../api/errors.ts'
-import { isId, parseId } from '../../api/json.ts'
-import { onEvent } from '../../api/stream.ts'
-import type { Key, KeyWithSecret } from '../../api/types.ts'
 import { formatCount, formatDateTime } from '../../app/format.ts'
+import { idInAddress } from '../../app/ids.ts'
 import { useResource } from '../../app/resource.ts'
 import { refreshSession } from '../../app/session.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { store } from '../../app/store.ts'
+import { followEvents } from '../../app/stream.ts'
+import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
 import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
-import { Name } from '../../components/Name.tsx'
+import { Facts } from '../../components/Facts.tsx'
+import { withNames } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
-import { SecretDialog } from '../../components/SecretDialog.tsx'
-import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
+import { KeySecretDialog } from './KeySecretDialog.tsx'
 import { KeyUsage } from './KeyUsage.tsx'
 import { RevokeDialog, RotateDialog } from './keyActions.tsx'
-import { curlLine, isOwnKey, keyStatus } from './keyList.ts'
+import { isOwnKey, keyStatus } from './keyList.ts'
 
 const parent = { path: 'keys', name: 'Keys' }
 type OpenDialog = 'edit' | 'rotate' | 'revoke'
 
 export function KeyDetail({ keyId }: { keyId: string }) {
-  const params = { keyId: parseId(isId(keyId) ? keyId : '0') }
-  const {
-    data: key,
-    error,
-    reload,
-    set,
-  } = useResource((signal) => call('getKey', { params, signal }), [keyId])
+  const id = idInAddress(keyId)
+  const { data, error, reload, set } = useResource((signal) => store.keys.get(id, { signal }), [keyId])
   useEffect(
     () =>
-      onEvent((event) => {
-        if (event.type.startsWith('key.') && event.data.id === params.keyId) reload()
+      followEvents((event) => {
+        if (event.type.startsWith('key.') && event.data.id === id) reload()
       }),
     [keyId],
   )
-  if (!key) return <PendingDetail kind="Key" id={keyId} parent={parent} error={error} onRetry={reload} />
-  return <LoadedKey apiKey={key} onChange={set} onReload={reload} />
+  if (!data) return <PendingDetail kind="Key" id={keyId} parent={parent} error={error} onRetry={reload} />
+  return <LoadedKey apiKey={data} onChange={set} onReload={reload} />
 }
 
 type LoadedKeyProps = { apiKey: Key; onChange(key: Key): void; onReload(): void }
@@ -59,13 +54,8 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
       <DetailHeader
         title={apiKey.name}
         parent={parent}
-        text={
-          <span class="key-status">
-            <StatusChip status={keyStatus(apiKey)} />
-            Key {String(apiKey.id)}
-            {isOwnKey(apiKey) && ' · You are signed in with it'}
-          </span>
-        }
+        status={keyStatus(apiKey)}
+        text={`Key ${apiKey.id}${isOwnKey(apiKey) ? ' · You are signed in with it' : ''}`}
         actions={
           !isRevoked && (
             <>
@@ -118,15 +108,9 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
         />
       )}
       {rotated && (
-        <SecretDialog
-          title={
-            <>
-              New secret of “<Name>{rotated.name}</Name>”
-            </>
-          }
-          label="API key"
-          secret={rotated.key}
-          command={curlLine(rotated, rotated.key)}
+        <KeySecretDialog
+          title={withNames`New secret of “${rotated.name}”`}
+          apiKey={rotated}
           onClose={() => setRotated(undefined)}
         />
       )}
@@ -135,18 +119,12 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
 }
 
 function Ban({ apiKey, onLifted }: { apiKey: Key; onLifted(): void }) {
-  const [isBusy, setBusy] = useState(false)
-  async function lift() {
-    setBusy(true)
-    try {
-      await call('liftKeyBan', { params: { keyId: apiKey.id } })
+  const { isBusy, run } = useAction()
+  const lift = () =>
+    run(async () => {
+      await store.keys.liftBan(apiKey.id)
       showToast('Ban lifted.')
-    } catch (thrown) {
-      showError(toRequestError(thrown).message)
-    }
-    setBusy(false)
-    onLifted()
-  }
+    }).then(onLifted)
   return (
     <div class="cards-full">
       <Notice tone="danger">
@@ -166,40 +144,30 @@ function Ban({ apiKey, onLifted }: { apiKey: Key; onLifted(): void }) {
 
 function Settings({ apiKey }: { apiKey: Key }) {
   const limits = effectiveLimits(apiKey.plan, apiKey.limits ?? {})
-  const optional: [name: string, at: string | undefined][] = [
-    ['Expires', apiKey.expiresAt],
-    ['Revoked', apiKey.revokedAt],
-  ]
   return (
     <Card title="Settings" class="cards-full">
-      <dl class="facts">
-        <dt>Plan</dt>
-        <dd>{apiKey.plan}</dd>
-        <dt>Limits</dt>
-        <dd>
-          {formatCount(limits.perMinute)} requests a minute, {formatCount(limits.perDay)} a day,{' '}
-          {formatCount(limits.streams)} event streams
-        </dd>
-        <dt>Scopes</dt>
-        <dd>
-          <Tags texts={apiKey.scopes} />
-        </dd>
-        <dt>Origins</dt>
-        <dd>{apiKey.origins.length === 0 ? 'Any, the key is secret' : <Tags texts={apiKey.origins} />}</dd>
-        <dt>Created</dt>
-        <dd>{formatDateTime(apiKey.createdAt)}</dd>
-        <dt>Last used</dt>
-        <dd>{apiKey.lastUsedAt === null ? 'Never' : <TimeAgo at={apiKey.lastUsedAt} />}</dd>
-        {optional.map(
-          ([name, at]) =>
-            at !== undefined && (
-              <>
-                <dt>{name}</dt>
-                <dd>{formatDateTime(at)}</dd>
-              </>
+      <Facts
+        facts={[
+          ['Plan', apiKey.plan],
+          [
+            'Limits',
+            `${formatCount(limits.perMinute)} requests a minute, ${formatCount(limits.perDay)} a day, ${formatCount(limits.streams)} event streams`,
+          ],
+          ['Scopes', <Tags key="scopes" texts={apiKey.scopes} />],
+          [
+            'Origins',
+            apiKey.origins.length === 0 ? (
+              'Any, the key is secret'
+            ) : (
+              <Tags key="origins" texts={apiKey.origins} />
             ),
-        )}
-      </dl>
+          ],
+          ['Created', formatDateTime(apiKey.createdAt)],
+          ['Last used', apiKey.lastUsedAt === null ? 'Never' : <TimeAgo key="used" at={apiKey.lastUsedAt} />],
+          ['Expires', apiKey.expiresAt && formatDateTime(apiKey.expiresAt)],
+          ['Revoked', apiKey.revokedAt && formatDateTime(apiKey.revokedAt)],
+        ]}
+      />
     </Card>
   )
 }

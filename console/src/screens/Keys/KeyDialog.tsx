@@ -1,14 +1,13 @@
 import { useState } from 'preact/hooks'
+import type { Key, KeyWithSecret, Plan } from '../../../../client/src/index.ts'
 import { scopes } from '../../../../src/keys/key.ts'
 import { planLimits, planNames } from '../../../../src/limits/plans.ts'
-import { call, Submission } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
-import type { Key, KeyWithSecret, Plan } from '../../api/types.ts'
+import type { RequestError } from '../../app/errors.ts'
 import { capitalize, formatCount } from '../../app/format.ts'
-import { Button } from '../../components/Button.tsx'
+import { store } from '../../app/store.ts'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
-import { Dialog } from '../../components/Dialog.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
+import { FormDialog, useForm } from '../../components/FormDialog.tsx'
 import { FormError } from '../../components/FormError.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import {
@@ -33,7 +32,7 @@ const isChangedByOthers = (apiKey: Key, initial: KeyForm): boolean =>
   JSON.stringify(formOf(apiKey)) !== JSON.stringify(initial)
 
 const update = (apiKey: Key, body: ReturnType<typeof changedKeyBody>): Key | Promise<Key> =>
-  Object.keys(body).length === 0 ? apiKey : call('updateKey', { params: { keyId: apiKey.id }, body })
+  Object.keys(body).length === 0 ? apiKey : store.keys.update(apiKey.id, body)
 
 const scopeOptions = scopes.map((scope) => ({ value: scope, label: scope }))
 
@@ -49,48 +48,32 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
   const [initial] = useState(() => formOf(apiKey))
   const [form, setForm] = useState(initial)
   const [errors, setErrors] = useState<FormErrors>({})
-  const [error, setError] = useState<RequestError>()
-  const [isBusy, setBusy] = useState(false)
-  const [submission] = useState(() => new Submission())
   const set = (changes: Partial<KeyForm>) => {
     setErrors({})
     setForm({ ...form, ...changes })
   }
   const warning = apiKey && isOwnKey(apiKey) ? ownKeyWarning(form) : undefined
 
-  async function submit() {
-    if (isBusy) return
-    const problems = validate(form)
-    setErrors(problems)
-    if (Object.keys(problems).length > 0) return
-    setBusy(true)
-    setError(undefined)
-    try {
-      const saved = apiKey
-        ? await update(apiKey, changedKeyBody(form, initial))
-        : await call('createKey', { body: newKeyBody(form), submission })
-      onSaved(saved)
-    } catch (thrown) {
-      setError(toRequestError(thrown))
-      setBusy(false)
-    }
-  }
+  const sent = useForm(
+    () => {
+      const problems = validate(form)
+      setErrors(problems)
+      return Object.keys(problems).length === 0
+    },
+    async (submission) =>
+      onSaved(
+        apiKey
+          ? await update(apiKey, changedKeyBody(form, initial))
+          : await store.keys.create(newKeyBody(form), { submission }),
+      ),
+  )
+  const { error, isBusy } = sent
   return (
-    <Dialog
+    <FormDialog
+      form={sent}
       title={apiKey ? `Edit key ${apiKey.id}` : 'Create a key'}
+      action={apiKey ? 'Save' : 'Create key'}
       onClose={onClose}
-      isBusy={isBusy}
-      onSubmit={submit}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={isBusy}>
-            Cancel
-          </Button>
-          <Button kind="primary" type="submit" isBusy={isBusy}>
-            {apiKey ? 'Save' : 'Create key'}
-          </Button>
-        </>
-      }
     >
       <FormError error={error} fields={fieldPaths} />
       {apiKey && !isBusy && isChangedByOthers(apiKey, initial) && (
@@ -109,7 +92,7 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
       {form.role === 'custom' && <CustomFields form={form} set={set} error={error} />}
       {warning !== undefined && <Notice tone="warning">{warning}</Notice>}
       <AccessFields form={form} set={set} error={error} originsError={errors.origins} />
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -1,19 +1,19 @@
-import { call } from '../../api/client.ts'
-import { now } from '../../api/clock.ts'
+import type { Int64 } from '../../../../client/src/index.ts'
+import { now } from '../../app/clock.ts'
 import { formatCount } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
+import { store } from '../../app/store.ts'
 import { countsOf, usageBars, usageRanges } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
 import { ResourceView } from '../../components/ResourceView.tsx'
 import { UsageChart } from '../../components/UsageChart.tsx'
-import { WindowMeter } from '../../components/WindowMeter.tsx'
+import { WindowMeters } from '../../components/WindowMeter.tsx'
 
 const pollMs = 10_000
 
 /** What a key may still do, and what it has done. */
-export function KeyUsage({ keyId, isRevoked }: { keyId: number; isRevoked: boolean }) {
-  const params = { keyId }
-  const usage = useResource((signal) => call('getKeyUsage', { params, signal }), [keyId])
+export function KeyUsage({ keyId, isRevoked }: { keyId: Int64; isRevoked: boolean }) {
+  const usage = useResource((signal) => store.keys.usage(keyId, { signal }), [keyId])
   usePolling(usage, pollMs)
   return (
     <>
@@ -46,18 +46,13 @@ export function KeyUsage({ keyId, isRevoked }: { keyId: number; isRevoked: boole
   )
 }
 
-function WindowsCard({ keyId }: { keyId: number }) {
-  const limits = useResource((signal) => call('getKeyLimits', { params: { keyId }, signal }), [keyId])
+function WindowsCard({ keyId }: { keyId: Int64 }) {
+  const limits = useResource((signal) => store.keys.limits(keyId, { signal }), [keyId])
   usePolling(limits, pollMs)
   return (
     <Card title="Now" class="cards-full">
       <ResourceView resource={limits} name="limits">
-        {({ minute, day }) => (
-          <div class="meters">
-            <WindowMeter name="This minute" window={minute} onReset={limits.reload} />
-            <WindowMeter name="This day" window={day} onReset={limits.reload} />
-          </div>
-        )}
+        {(data) => <WindowMeters limits={data} onReset={limits.reload} />}
       </ResourceView>
     </Card>
   )

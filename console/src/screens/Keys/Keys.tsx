@@ -1,30 +1,20 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
-import { streamReady } from '../../api/stream.ts'
-import type { Key, KeyWithSecret } from '../../api/types.ts'
+import { useMemo, useState } from 'preact/hooks'
+import type { Key, KeyWithSecret } from '../../../../client/src/index.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
+import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
-import { MissingRows } from '../../components/MissingRows.tsx'
-import { Name } from '../../components/Name.tsx'
+import { withNames } from '../../components/Name.tsx'
+import { PagedTable } from '../../components/PagedTable.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
-import { SecretDialog } from '../../components/SecretDialog.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
-import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
+import type { Column } from '../../components/VirtualTable.tsx'
 import { KeyDetail } from './KeyDetail.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
-import {
-  createKeyList,
-  curlLine,
-  describeScopes,
-  followKeys,
-  isOwnKey,
-  type KeyList,
-  keyStatus,
-} from './keyList.ts'
+import { KeySecretDialog } from './KeySecretDialog.tsx'
+import { createKeyList, describeScopes, followKeys, isOwnKey, keyStatus } from './keyList.ts'
 import './keys.css'
 
 export default function Keys() {
@@ -36,14 +26,7 @@ function AllKeys() {
   const list = useMemo(createKeyList, [])
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<KeyWithSecret>()
-  useEffect(() => {
-    const end = followKeys(list)
-    void streamReady().then(() => list.reload())
-    return () => {
-      end()
-      list.dispose()
-    }
-  }, [list])
+  useList(list, followKeys)
   return (
     <>
       <PageHeader
@@ -57,7 +40,12 @@ function AllKeys() {
           </>
         }
       />
-      <KeysTable list={list} />
+      <PagedTable
+        list={list}
+        noun="key"
+        columns={columns}
+        empty={<EmptyState icon="key" title="No keys" text="Create the first one." />}
+      />
       {isCreating && (
         <KeyDialog
           onClose={() => setCreating(false)}
@@ -70,58 +58,13 @@ function AllKeys() {
         />
       )}
       {created && (
-        <SecretDialog
-          title={
-            <>
-              Key “<Name>{created.name}</Name>” created
-            </>
-          }
-          label="API key"
-          secret={created.key}
-          command={curlLine(created, created.key)}
+        <KeySecretDialog
+          title={withNames`Key “${created.name}” created`}
+          apiKey={created}
           onClose={() => setCreated(undefined)}
         />
       )}
     </>
-  )
-}
-
-const moreTexts = { loading: ', loading more', more: ', more as you scroll', end: '', error: '' }
-
-function KeysTable({ list }: { list: KeyList }) {
-  const { length } = list.size.value
-  const state = list.state.value
-  const error = list.error.value
-  const onEnd = useCallback(() => {
-    if (list.state.value === 'more') void list.loadMore()
-  }, [list])
-  if (length === 0 && state === 'error' && error)
-    return <ErrorState error={error} onRetry={() => void list.reload()} />
-  if (length === 0 && state !== 'end') return <LoadingRows label="Loading keys" />
-  if (length === 0) return <EmptyState icon="key" title="No keys" text="Create the first one." />
-  const noun = length === 1 ? 'key' : 'keys'
-  return (
-    <div class="table-card">
-      <MissingRows list={list} />
-      <VirtualTable
-        label="Keys"
-        columns={columns}
-        length={length}
-        itemAt={(index) => list.itemAt(index)}
-        keyOf={({ id }) => id}
-        onEnd={onEnd}
-        footer={
-          state === 'error' && error ? (
-            <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
-          ) : (
-            <p class="table-footer">
-              {length.toLocaleString('en')} {noun}
-              {moreTexts[state]}
-            </p>
-          )
-        }
-      />
-    </div>
   )
 }
 

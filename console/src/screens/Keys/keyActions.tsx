@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import { call, Submission } from '../../api/client.ts'
-import type { Key, KeyWithSecret } from '../../api/types.ts'
+import type { Key, KeyWithSecret, Submission } from '../../../../client/src/index.ts'
 import { rotateOwnKey, signOut } from '../../app/session.ts'
+import { store } from '../../app/store.ts'
 import { showToast } from '../../app/toasts.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { SelectField } from '../../components/Field.tsx'
-import { Name } from '../../components/Name.tsx'
+import { withNames } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { isOwnKey } from './keyList.ts'
 
@@ -28,20 +28,13 @@ export function RotateDialog({
   onRotated,
 }: ActionProps & { onRotated(key: KeyWithSecret): void }) {
   const [overlap, setOverlap] = useState(String(24 * hourS))
-  const [submission] = useState(() => new Submission())
-  async function rotate() {
-    const params = { keyId: apiKey.id }
-    const body = { overlapSeconds: Number(overlap) }
-    const send = () => call('rotateKey', { params, body, submission })
+  async function rotate(submission: Submission) {
+    const send = () => store.keys.rotate(apiKey.id, { overlapSeconds: Number(overlap) }, { submission })
     onRotated(isOwnKey(apiKey) ? await rotateOwnKey(send) : await send())
   }
   return (
     <ConfirmDialog
-      title={
-        <>
-          Rotate “<Name>{apiKey.name}</Name>”
-        </>
-      }
+      title={withNames`Rotate “${apiKey.name}”`}
       text="The key gets a new secret. It keeps its id, scopes and limits."
       action="Rotate key"
       run={rotate}
@@ -67,22 +60,14 @@ export function RotateDialog({
 export function RevokeDialog({ apiKey, onClose, onRevoked }: ActionProps & { onRevoked(): void }) {
   const isOwn = isOwnKey(apiKey)
   async function revoke() {
-    await call('revokeKey', { params: { keyId: apiKey.id } })
-    showToast(
-      <>
-        Key {String(apiKey.id)} “<Name>{apiKey.name}</Name>” is revoked.
-      </>,
-    )
+    await store.keys.revoke(apiKey.id)
+    showToast(withNames`Key ${apiKey.id} “${apiKey.name}” is revoked.`)
     if (isOwn) signOut()
     else onRevoked()
   }
   return (
     <ConfirmDialog
-      title={
-        <>
-          Revoke “<Name>{apiKey.name}</Name>”?
-        </>
-      }
+      title={withNames`Revoke “${apiKey.name}”?`}
       text="Requests with this key are rejected from now on. This cannot be undone."
       action="Revoke key"
       isDanger

@@ -1,4 +1,4 @@
-import type { Key, Plan, Scope } from '../../api/types.ts'
+import type { Key, Plan, Scope } from '../../../../client/src/index.ts'
 import { changedFields } from '../../app/changedFields.ts'
 import { keyRoles, type RoleName } from './keyRoles.ts'
 

@@ -1,10 +1,10 @@
-import type { Plan, Scope } from '../../api/types.ts'
+import type { Plan, Scope } from '../../../../client/src/index.ts'
 
 /** What a key is usually for, in plain words, with what it needs for that. */
 
 export type RoleName = 'frontDesk' | 'manager' | 'readOnly' | 'website' | 'partner'
 
-export type KeyRole = {
+type KeyRole = {
   readonly label: string
   readonly text: string
   readonly plan: Plan

@@ -1,5 +1,5 @@
+import type { Plan } from '../../../../client/src/index.ts'
 import { planLimits } from '../../../../src/limits/plans.ts'
-import type { Plan } from '../../api/types.ts'
 import { formatCount, pluralize } from '../../app/format.ts'
 
 /** "300 requests a minute, 10,000 a day, 10 event streams." */

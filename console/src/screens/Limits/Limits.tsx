@@ -1,19 +1,20 @@
+import type { Key, Limits as KeyLimits } from '../../../../client/src/index.ts'
 import { effectiveLimits } from '../../../../src/limits/plans.ts'
-import { call } from '../../api/client.ts'
-import { streamState } from '../../api/stream.ts'
-import type { Key, Limits as KeyLimits } from '../../api/types.ts'
 import { formatCount, formatDateTime, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hasScope, refreshSession, session } from '../../app/session.ts'
+import { store } from '../../app/store.ts'
+import { streamState } from '../../app/stream.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
-import { Name } from '../../components/Name.tsx'
+import { Facts } from '../../components/Facts.tsx'
+import { withNames } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { ResourceView } from '../../components/ResourceView.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
-import { WindowMeter } from '../../components/WindowMeter.tsx'
+import { WindowMeters } from '../../components/WindowMeter.tsx'
 import './limits.css'
 
 /** The first 60 requests a minute to this operation do not count. */
@@ -23,7 +24,7 @@ const pollMs = 5_000
 async function loadOwnKey(signal: AbortSignal): Promise<Key | undefined> {
   const keyId = session.value?.keyId
   if (keyId === undefined || !hasScope('keys:manage')) return undefined
-  return call('getKey', { params: { keyId }, signal })
+  return store.keys.get(keyId, { signal })
 }
 
 export default function Limits() {
@@ -77,10 +78,7 @@ const Windows = ({ limits, onReset }: { limits: KeyLimits; onReset(): void }) =>
         </Notice>
       </div>
     )}
-    <div class="meters">
-      <WindowMeter name="This minute" window={limits.minute} onReset={onReset} />
-      <WindowMeter name="This day" window={limits.day} onReset={onReset} />
-    </div>
+    <WindowMeters limits={limits} onReset={onReset} />
   </Card>
 )
 
@@ -114,25 +112,14 @@ function Streams({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefine
 
 const ThisKey = ({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefined }) => (
   <Card title="This key">
-    <dl class="facts">
-      <dt>Name</dt>
-      <dd>
-        <Name>{limits.name}</Name> <span class="muted">(key {String(limits.keyId)})</span>
-      </dd>
-      <dt>Plan</dt>
-      <dd>{limits.plan}</dd>
-      <dt>Environment</dt>
-      <dd>{limits.environment}</dd>
-      {ownKey?.expiresAt !== undefined && (
-        <>
-          <dt>Expires</dt>
-          <dd>{formatDateTime(ownKey.expiresAt)}</dd>
-        </>
-      )}
-      <dt>Scopes</dt>
-      <dd>
-        <Tags texts={limits.scopes} />
-      </dd>
-    </dl>
+    <Facts
+      facts={[
+        ['Name', [withNames`${limits.name} `, <span key="id" class="muted">{`(key ${limits.keyId})`}</span>]],
+        ['Plan', limits.plan],
+        ['Environment', limits.environment],
+        ['Expires', ownKey?.expiresAt && formatDateTime(ownKey.expiresAt)],
+        ['Scopes', <Tags key="scopes" texts={limits.scopes} />],
+      ]}
+    />
   </Card>
 )

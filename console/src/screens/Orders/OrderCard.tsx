@@ -1,5 +1,5 @@
+import type { Order, OrderStatus } from '../../../../client/src/index.ts'
 import { holdExpiredReason } from '../../../../src/orders/order.ts'
-import type { Order, OrderStatus } from '../../api/types.ts'
 import { keepFocus } from '../../app/focus.ts'
 import { petName } from '../../app/petNames.ts'
 import { hasScope } from '../../app/session.ts'

@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Order, OrderStatus } from '../../../../client/src/index.ts'
 import { orderStatuses } from '../../../../src/orders/order.ts'
-import { streamReady } from '../../api/stream.ts'
-import type { Order, OrderStatus } from '../../api/types.ts'
 import { keepFocus } from '../../app/focus.ts'
 import { hrefOf } from '../../app/router.ts'
+import { streamReady } from '../../app/stream.ts'
 import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
@@ -12,6 +12,7 @@ import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
+import { Segments } from '../../components/Segments.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import './orders.css'
 import { OrderCard } from './OrderCard.tsx'
@@ -50,7 +51,17 @@ export default function Orders() {
         />
       ) : (
         <>
-          <ColumnSwitch board={board} shown={shown} onShow={setShown} />
+          {/* On a phone one column is shown at a time. */}
+          <Segments
+            class="board-switch"
+            label="Status"
+            options={orderStatuses.map((status) => ({
+              value: status,
+              label: [statusName(status), ' ', <span key={status}>{columnCount(board, status)}</span>],
+            }))}
+            value={shown}
+            onValue={(status) => setShown(status)}
+          />
           <div class="board">
             {orderStatuses.map((status) => (
               <Column
@@ -74,27 +85,6 @@ const columnCount = (board: OrderBoard, status: OrderStatus): string => {
   const { orders, hasNewer, hasOlder } = board.column(status)
   return `${orders.length}${hasNewer || hasOlder ? '+' : ''}`
 }
-
-/** On a phone one column is shown at a time. */
-const ColumnSwitch = (props: {
-  board: OrderBoard
-  shown: OrderStatus
-  onShow(status: OrderStatus): void
-}) => (
-  <fieldset class="board-switch">
-    <legend class="visually-hidden">Status</legend>
-    {orderStatuses.map((status) => (
-      <button
-        key={status}
-        type="button"
-        aria-pressed={status === props.shown}
-        onClick={() => props.onShow(status)}
-      >
-        {statusName(status)} <span>{columnCount(props.board, status)}</span>
-      </button>
-    ))}
-  </fieldset>
-)
 
 type ColumnProps = { board: OrderBoard; status: OrderStatus; isShown: boolean; onErase(order: Order): void }
 

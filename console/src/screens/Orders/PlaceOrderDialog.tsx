@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks'
-import { call, Submission } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
-import type { Pet } from '../../api/types.ts'
+import type { Pet } from '../../../../client/src/index.ts'
+import type { RequestError } from '../../app/errors.ts'
+import { store } from '../../app/store.ts'
 import { showToast } from '../../app/toasts.ts'
-import { Button } from '../../components/Button.tsx'
-import { Dialog } from '../../components/Dialog.tsx'
 import { TextField } from '../../components/Field.tsx'
+import { FormDialog, useForm } from '../../components/FormDialog.tsx'
 import { FormError } from '../../components/FormError.tsx'
-import { Name } from '../../components/Name.tsx'
+import { withNames } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { useFollowedPet } from '../Animals/useFollowedPet.ts'
 
@@ -19,69 +18,42 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
   const [email, setEmail] = useState('')
   const [note, setNote] = useState('')
   const [nameError, setNameError] = useState<string>()
-  const [error, setError] = useState<RequestError>()
-  const [isBusy, setBusy] = useState(false)
-  const [submission] = useState(() => new Submission())
   const current = useFollowedPet(pet)
-  // The order of this dialog changes the animal too.
-  const lost = lostReason(error, isBusy ? pet : current)
-
-  async function submit() {
-    if (isBusy || lost !== undefined) return
-    setNameError(name.trim() === '' ? 'Enter the name of the adopter.' : undefined)
-    if (name.trim() === '') return
-    setBusy(true)
-    setError(undefined)
-    try {
+  const form = useForm(
+    () => {
+      setNameError(name.trim() === '' ? 'Enter the name of the adopter.' : undefined)
+      return name.trim() !== '' && lost === undefined
+    },
+    async (submission) => {
       const customer = { name: name.trim(), ...(email.trim() !== '' && { email: email.trim() }) }
       const body = { petId: pet.id, customer, ...(note.trim() !== '' && { note: note.trim() }) }
-      const order = await call('createOrder', { body, submission })
+      const { id } = await store.orders.create(body, { submission })
       onPlaced({ ...pet, status: 'pending' })
-      showToast(
-        <>
-          Order {String(order.id)} placed for <Name>{pet.name}</Name>.
-        </>,
-      )
+      showToast(withNames`Order ${id} placed for ${pet.name}.`)
       onClose()
-    } catch (thrown) {
-      setError(toRequestError(thrown))
-      setBusy(false)
-    }
-  }
+    },
+  )
+  const { error, isBusy } = form
+  // The order of this dialog changes the animal too.
+  const lost = lostReason(error, isBusy ? pet : current)
   return (
-    <Dialog
+    <FormDialog
+      form={form}
       title={`Place an order for ${pet.name}`}
       text={
-        lost !== undefined
-          ? undefined
-          : 'The animal is held for the adopter until the order is approved or the hold expires.'
+        lost === undefined
+          ? 'The animal is held for the adopter until the order is approved or the hold expires.'
+          : undefined
       }
+      action={lost === undefined ? 'Place order' : undefined}
+      {...(lost !== undefined && { closeName: 'Choose another animal' })}
       onClose={onClose}
-      isBusy={isBusy}
-      onSubmit={submit}
-      actions={
-        lost !== undefined ? (
-          <Button kind="primary" onClick={onClose}>
-            Choose another animal
-          </Button>
-        ) : (
-          <>
-            <Button onClick={onClose} disabled={isBusy}>
-              Cancel
-            </Button>
-            <Button kind="primary" type="submit" isBusy={isBusy}>
-              Place order
-            </Button>
-          </>
-        )
-      }
     >
-      {lost !== undefined && <Notice tone="danger">{lost}</Notice>}
-      {lost === undefined && (
-        <FormError error={error} fields={['/customer/name', '/customer/email', '/note']} />
-      )}
-      {lost === undefined && (
+      {lost !== undefined ? (
+        <Notice tone="danger">{lost}</Notice>
+      ) : (
         <>
+          <FormError error={error} fields={['/customer/name', '/customer/email', '/note']} />
           <TextField
             label="Adopter"
             value={name}
@@ -107,7 +79,7 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
           />
         </>
       )}
-    </Dialog>
+    </FormDialog>
   )
 }
 

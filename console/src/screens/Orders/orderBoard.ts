@@ -1,17 +1,18 @@
+import type { Int64, Order, OrderStatus, Event as StoreEvent } from '../../../../client/src/index.ts'
 import {
   isOpenOrderStatus,
   nextOrderStatuses,
   orderStatuses,
   withoutPersonalData,
 } from '../../../../src/orders/order.ts'
-import { call, callWithHeaders } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
-import { onEvent, onResync } from '../../api/stream.ts'
-import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
 import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
+import { type RequestError, toRequestError } from '../../app/errors.ts'
+import { newestFirst } from '../../app/ids.ts'
 import type { ListState } from '../../app/listTypes.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { petName } from '../../app/petNames.ts'
+import { store } from '../../app/store.ts'
+import { followEvents } from '../../app/stream.ts'
 import { showError, showToast } from '../../app/toasts.ts'
 import { runWithUndo } from '../../app/undo.ts'
 import { explain, moveMessage } from './messages.tsx'
@@ -28,7 +29,7 @@ const collectMs = 300
 const singleLoadsMax = 3
 
 /** The orders that are shown are a part of those with the status, newest first. */
-export type BoardColumn = {
+type BoardColumn = {
   state: ListState
   error: RequestError | undefined
   orders: readonly Order[]
@@ -40,8 +41,8 @@ export type BoardColumn = {
 
 const createList = (status: OrderStatus) =>
   new PagedList<Order>({
-    load: (cursor, signal) =>
-      callWithHeaders('listOrders', { query: { status, limit: pageSize, cursor }, signal }),
+    pageSize,
+    list: (page, options) => store.orders.list({ ...page, status }, options),
     accepts: (order) => order.status === status,
     windowMax: columnOrdersMax,
   })
@@ -57,7 +58,7 @@ export class OrderBoard {
     cancelled: createList('cancelled'),
   }
   readonly #controller = new AbortController()
-  readonly #unknownOrders = new Map<number, OrderStatus>()
+  readonly #unknownOrders = new Map<Int64, OrderStatus>()
   readonly #changesDuringLoad = new ChangesDuringLoad<true>()
 
   column(status: OrderStatus): BoardColumn {
@@ -65,7 +66,7 @@ export class OrderBoard {
     const { items, hasNewer, hasOlder, isAtEnd } = list.window()
     const movedHere = [...orderMoves.value.values()].filter((order) => order.status === status)
     const stay = items.filter(({ id }) => !orderMoves.value.has(id))
-    const orders = [...stay, ...movedHere].sort((a, b) => b.id - a.id)
+    const orders = [...stay, ...movedHere].sort(newestFirst)
     // The page that failed to load is not the next one.
     const state = list.state.value === 'error' && !isAtEnd ? 'more' : list.state.value
     const isEmpty = state === 'end' && orders.length === 0 && !hasNewer && !hasOlder
@@ -112,12 +113,12 @@ export class OrderBoard {
   }
 
   /** Whether a change of the order is not confirmed yet. */
-  isMoving(orderId: number): boolean {
+  isMoving(orderId: Int64): boolean {
     return orderMoves.value.has(orderId)
   }
 
-  async eraseCustomer(orderId: number): Promise<void> {
-    await call('eraseOrderCustomer', { params: { orderId } })
+  async eraseCustomer(orderId: Int64): Promise<void> {
+    await store.orders.eraseCustomer(orderId)
     const order = this.find(orderId)
     if (order) this.#put(withoutPersonalData(order))
     const shown = orderMoves.value.get(orderId)
@@ -126,12 +127,15 @@ export class OrderBoard {
 
   /** Keeps the board current while it is shown. Returns a function that ends it. */
   follow(): () => void {
-    const ends = [onEvent((event) => this.#apply(event)), onResync(() => void this.reload())]
+    const end = followEvents(
+      (event) => this.#apply(event),
+      () => void this.reload(),
+    )
     shownBoard = this
     return () => {
       if (shownBoard === this) shownBoard = undefined
       this.#controller.abort()
-      for (const end of ends) end()
+      end()
       for (const list of Object.values(this.#lists)) list.dispose()
     }
   }
@@ -161,7 +165,7 @@ export class OrderBoard {
   }
 
   /** An event has no personal data, so the order is loaded, if its column shows it. */
-  #addUnknown(id: number, newStatus: OrderStatus): void {
+  #addUnknown(id: Int64, newStatus: OrderStatus): void {
     this.#changesDuringLoad.record(id, true)
     // A response that is on its way may still have it in another column.
     for (const status of orderStatuses) if (status !== newStatus) this.#lists[status].remove(id)
@@ -178,9 +182,9 @@ export class OrderBoard {
     else for (const id of orders.keys()) await this.loadOrder(id)
   }
 
-  async loadOrder(orderId: number): Promise<void> {
+  async loadOrder(orderId: Int64): Promise<void> {
     try {
-      await this.take(() => call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
+      await this.take(() => store.orders.get(orderId, { signal: this.#controller.signal }))
     } catch {
       // The next reload shows it.
     }
@@ -196,7 +200,7 @@ export class OrderBoard {
     if (isNewer) this.#put(result)
   }
 
-  find(id: number): Order | undefined {
+  find(id: Int64): Order | undefined {
     for (const list of Object.values(this.#lists)) {
       const found = list.find(id)
       if (found) return found
@@ -220,7 +224,7 @@ export class OrderBoard {
 async function send(order: Order, status: OrderStatus, keepalive = false): Promise<void> {
   const { id } = order
   const name = petName(order.petId)
-  const request = () => call('updateOrder', { params: { orderId: id }, body: { status }, keepalive })
+  const request = () => store.orders.update(id, { status }, { keepalive })
   const board = shownBoard
   try {
     await (board ? board.take(request) : request())

@@ -1,12 +1,12 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { reconnectNow } from '../../api/stream.ts'
-import type { StoreEvent } from '../../api/types.ts'
+import type { Event as StoreEvent } from '../../../../client/src/index.ts'
+import { reconnectNow } from '../../app/stream.ts'
 import { Card } from '../../components/Card.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
+import { Entry } from '../../components/Entry.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
-import { Icon } from '../../components/Icon.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
-import { Name } from '../../components/Name.tsx'
+import { Name, withNames } from '../../components/Name.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { describeEvent, LatestEvents } from './events.ts'
 
@@ -31,7 +31,7 @@ export function EventsCard() {
         />
       )}
       {events && events.length > 0 && (
-        <ol class="events">
+        <ol class="entries">
           {events.map((event) => (
             <EventRow key={event.id} event={event} />
           ))}
@@ -44,24 +44,15 @@ export function EventsCard() {
 function EventRow({ event }: { event: StoreEvent }) {
   const { icon, name, animal, text } = describeEvent(event)
   return (
-    <li class="event">
-      <span class="event-icon">
-        <Icon name={icon} />
+    <Entry icon={icon} class="event">
+      <strong>
+        <Name>{name}</Name>
+      </strong>{' '}
+      {animal !== undefined && withNames`for ${animal} `}
+      {text}
+      <span class="entry-detail">
+        <TimeAgo at={event.createdAt} />
       </span>
-      <p class="event-text">
-        <strong>
-          <Name>{name}</Name>
-        </strong>{' '}
-        {animal !== undefined && (
-          <>
-            for <Name>{animal}</Name>{' '}
-          </>
-        )}
-        {text}
-        <span class="event-time">
-          <TimeAgo at={event.createdAt} />
-        </span>
-      </p>
-    </li>
+    </Entry>
   )
 }

@@ -1,11 +1,11 @@
 import { useEffect } from 'preact/hooks'
+import type { Inventory } from '../../../../client/src/index.ts'
 import { petStatuses } from '../../../../src/pets/pet.ts'
-import { call } from '../../api/client.ts'
-import { onEvent, onResync, streamState } from '../../api/stream.ts'
-import type { Inventory } from '../../api/types.ts'
 import { formatCount, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hrefOf } from '../../app/router.ts'
+import { store } from '../../app/store.ts'
+import { collectEvents, streamState } from '../../app/stream.ts'
 import { Card } from '../../components/Card.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ResourceView } from '../../components/ResourceView.tsx'
@@ -16,26 +16,9 @@ const collectMs = 400
 const pollMs = 30_000
 
 export function InventoryCard() {
-  const inventory = useResource((signal) => call('getInventory', { signal }))
+  const inventory = useResource((signal) => store.inventory.get({ signal }))
   usePolling(inventory, streamState.value === 'live' ? undefined : pollMs)
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const reload = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        inventory.reload()
-      }, collectMs)
-    }
-    const end = onEvent(({ type }) => {
-      if (type.startsWith('pet.')) reload()
-    })
-    const endResync = onResync(reload)
-    return () => {
-      end()
-      endResync()
-      clearTimeout(timer)
-    }
-  }, [])
+  useEffect(() => collectEvents(({ type }) => type.startsWith('pet.'), inventory.reload, collectMs), [])
   const total = inventory.data ? totalOf(inventory.data) : 0
   return (
     <Card title="Inventory" {...(total > 0 && { text: pluralize(total, 'animal') })}>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Scope } from '../../api/types.ts'
+import type { Scope } from '../../../../client/src/index.ts'
 import { hasScope } from '../../app/session.ts'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'

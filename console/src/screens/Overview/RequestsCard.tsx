@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
-import { call } from '../../api/client.ts'
-import { now } from '../../api/clock.ts'
+import { now } from '../../app/clock.ts'
 import { formatCount } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
+import { store } from '../../app/store.ts'
 import { type RangeName, totalOf, usageBars, usageRanges } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
 import { ResourceView } from '../../components/ResourceView.tsx'
@@ -19,7 +19,7 @@ const options = Object.entries(usageRanges).map(([value, { name }]) => ({
 /** The requests of all keys. */
 export function RequestsCard() {
   const [rangeName, setRangeName] = useState<RangeName>('hour')
-  const usage = useResource((signal) => call('getUsage', { signal }))
+  const usage = useResource((signal) => store.usage.get({ signal }))
   usePolling(usage, pollMs)
   const { data } = usage
   const range = usageRanges[rangeName]

@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals'
-import { call } from '../../api/client.ts'
-import { isAbort, RequestError, toRequestError } from '../../api/errors.ts'
-import { newestEventId, onEvent, onResync, streamError, streamReady } from '../../api/stream.ts'
-import type { StoreEvent } from '../../api/types.ts'
+import type { Event as StoreEvent } from '../../../../client/src/index.ts'
+import { isAbort, RequestError, toRequestError } from '../../app/errors.ts'
+import { newestFirst } from '../../app/ids.ts'
 import { petName } from '../../app/petNames.ts'
+import { store } from '../../app/store.ts'
+import { followEvents, newestEventId, streamError, streamReady } from '../../app/stream.ts'
 import type { IconName } from '../../components/Icon.tsx'
 
 /** The latest events, newest first. */
@@ -18,12 +19,13 @@ export class LatestEvents {
   #controller = new AbortController()
 
   follow(): () => void {
-    const end = onEvent((event) => this.#add([event]))
-    const endResync = onResync(() => void this.load())
+    const end = followEvents(
+      (event) => this.#add([event]),
+      () => void this.load(),
+    )
     void this.load()
     return () => {
       end()
-      endResync()
       this.#controller.abort()
     }
   }
@@ -35,18 +37,19 @@ export class LatestEvents {
     try {
       await streamReady()
       const newest = newestEventId()
-      // Without the stream the id of the newest event is unknown. When it opens, listeners of `onResync` are called.
+      // Without the stream the id of the newest event is unknown. When it opens, `load` is called again.
       if (newest === undefined)
-        throw streamError.value ?? new RequestError('network_error', 'The event stream is not open.')
+        throw streamError.value ?? new RequestError('connection_failed', 'The event stream is not open.')
       const query = { after: Math.max(0, newest - idsRead), limit: 100 }
-      const events = await call('listEvents', { query, signal }).catch((thrown: unknown) => {
+      const list = store.events.list(query, { signal })
+      const { items } = await list.page().catch((thrown: unknown) => {
         // No event of this range is left.
-        if (toRequestError(thrown).code === 'events_expired') return []
+        if (toRequestError(thrown).code === 'events_expired') return { items: [] }
         throw thrown
       })
       if (signal.aborted) return
       this.error.value = undefined
-      this.#add(events)
+      this.#add(items)
     } catch (thrown) {
       if (!isAbort(thrown) && !signal.aborted) this.error.value = toRequestError(thrown)
     }
@@ -54,20 +57,8 @@ export class LatestEvents {
 
   #add(events: readonly StoreEvent[]): void {
     const byId = new Map([...(this.events.value ?? []), ...events].map((event) => [event.id, event]))
-    this.events.value = [...byId.values()].sort((a, b) => b.id - a.id).slice(0, shownMax)
+    this.events.value = [...byId.values()].sort(newestFirst).slice(0, shownMax)
   }
-}
-
-const orderVerbs: Record<string, string> = {
-  'order.placed': 'was placed',
-  'order.approved': 'was approved',
-  'order.delivered': 'was delivered',
-  'order.cancelled': 'was cancelled',
-}
-const keyVerbs: Record<string, string> = {
-  'key.created': 'was created',
-  'key.updated': 'was changed',
-  'key.revoked': 'was revoked',
 }
 
 /** What happened, as the parts of a sentence: "Order 5", for "Milo", "was placed". */
@@ -89,7 +80,7 @@ export function describeEvent(event: StoreEvent): EventDescription {
         icon: 'orders',
         name: `Order ${event.data.id}`,
         animal: petName(event.data.petId),
-        text: orderVerbs[event.type] ?? '',
+        text: `was ${event.type.slice('order.'.length)}`,
       }
     case 'category.created':
     case 'category.updated':
@@ -101,9 +92,10 @@ export function describeEvent(event: StoreEvent): EventDescription {
     case 'category.deleted':
       return { icon: 'overview', name: `Category ${event.data.id}`, text: 'was removed' }
     case 'key.created':
-    case 'key.updated':
     case 'key.revoked':
-      return { icon: 'key', name: `Key ${event.data.name}`, text: keyVerbs[event.type] ?? '' }
+      return { icon: 'key', name: `Key ${event.data.name}`, text: `was ${event.type.slice('key.'.length)}` }
+    case 'key.updated':
+      return { icon: 'key', name: `Key ${event.data.name}`, text: 'was changed' }
     case 'key.banned':
       return { icon: 'key', name: `Key ${event.data.id}`, text: 'was banned' }
     default:

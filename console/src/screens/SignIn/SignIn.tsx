@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { unusedDaysMax } from '../../../../src/pages/browserStorage.ts'
-import type { RequestError } from '../../api/errors.ts'
 import { EnvironmentBanner } from '../../app/EnvironmentBanner.tsx'
+import type { RequestError } from '../../app/errors.ts'
 import { environment, keyPrefix, signIn, signInError } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { RetryTime } from '../../components/ErrorNotice.tsx'
@@ -95,7 +95,8 @@ const titles: Readonly<Record<string, string>> = {
   origin_not_allowed: 'This is a publishable key',
   key_banned: 'This key is banned for a short time',
   rate_limit_exceeded: 'Too many requests',
-  network_error: 'No connection',
+  connection_failed: 'No connection',
+  timeout: 'No connection',
   unavailable: 'The service is not available right now',
   signed_out: 'You are signed out',
 }

@@ -1,11 +1,12 @@
-import { useEffect, useState } from 'preact/hooks'
-import { call } from '../../api/client.ts'
-import { now } from '../../api/clock.ts'
-import { toRequestError } from '../../api/errors.ts'
-import type { Delivery, Webhook } from '../../api/types.ts'
+import { useEffect } from 'preact/hooks'
+import type { Delivery, Webhook } from '../../../../client/src/index.ts'
+import { now } from '../../app/clock.ts'
 import { pluralize } from '../../app/format.ts'
 import type { PagedList } from '../../app/pagedList.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { store } from '../../app/store.ts'
+import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
+import { useList } from '../../app/useList.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
@@ -65,10 +66,7 @@ export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
 
 /** Takes over new messages and the outcome of attempts: soon while an attempt is due, and now and then otherwise. */
 function useFollowed({ status }: Webhook, list: DeliveryList, onSettled: () => void): void {
-  useEffect(() => {
-    void list.reload()
-    return () => list.dispose()
-  }, [list])
+  useList(list)
   useEffect(() => {
     let refreshedAt = Date.now()
     const timer = setInterval(() => {
@@ -111,18 +109,12 @@ function hasDue(list: DeliveryList): boolean {
 type DeliveryRowProps = { webhook: Webhook; delivery: Delivery; list: DeliveryList }
 
 function DeliveryRow({ webhook, delivery, list }: DeliveryRowProps) {
-  const [isBusy, setBusy] = useState(false)
-  async function retry() {
-    setBusy(true)
-    try {
-      const params = { webhookId: webhook.id, deliveryId: delivery.id }
-      list.upsert(await call('retryDelivery', { params }))
+  const { isBusy, run } = useAction()
+  const retry = () =>
+    run(async () => {
+      list.upsert(await store.webhooks.retryDelivery(webhook.id, delivery.id))
       showToast('The message is sent again.')
-    } catch (thrown) {
-      showError(toRequestError(thrown).message)
-    }
-    setBusy(false)
-  }
+    })
   return (
     <li class="delivery">
       <StatusChip status={delivery.status} />

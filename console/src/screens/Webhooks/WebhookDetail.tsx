@@ -1,21 +1,21 @@
 import { useMemo, useState } from 'preact/hooks'
-import { call, callWithHeaders } from '../../api/client.ts'
-import { toRequestError } from '../../api/errors.ts'
-import { isId, parseId } from '../../api/json.ts'
-import type { Delivery, Webhook, WebhookWithSecret } from '../../api/types.ts'
+import type { Delivery, Int64, Webhook, WebhookWithSecret } from '../../../../client/src/index.ts'
 import { formatDateTime } from '../../app/format.ts'
+import { idInAddress } from '../../app/ids.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { navigate } from '../../app/router.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { store } from '../../app/store.ts'
+import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
 import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
+import { Facts } from '../../components/Facts.tsx'
 import { Menu } from '../../components/Menu.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
-import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
 import { Deliveries, type DeliveryList, deliveriesPerPage } from './Deliveries.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
@@ -26,8 +26,8 @@ const parent = { path: 'webhooks', name: 'Webhooks' }
 const pollMs = 10_000
 
 export function WebhookDetail({ webhookId }: { webhookId: string }) {
-  const params = { webhookId: parseId(isId(webhookId) ? webhookId : '0') }
-  const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
+  const id = idInAddress(webhookId)
+  const webhook = useResource((signal) => store.webhooks.get(id, { signal }), [webhookId])
   usePolling(webhook, webhook.data && pollMs)
   const { data, error, reload, set } = webhook
   if (!data)
@@ -35,14 +35,10 @@ export function WebhookDetail({ webhookId }: { webhookId: string }) {
   return <LoadedWebhook webhook={data} onChange={set} onReload={reload} />
 }
 
-const createDeliveryList = (webhookId: number): DeliveryList =>
+const createDeliveryList = (webhookId: Int64): DeliveryList =>
   new PagedList<Delivery>({
-    load: (cursor, signal) =>
-      callWithHeaders('listDeliveries', {
-        params: { webhookId },
-        query: { limit: deliveriesPerPage, cursor },
-        signal,
-      }),
+    pageSize: deliveriesPerPage,
+    list: (page, options) => store.webhooks.deliveries(webhookId, page, options),
   })
 
 type LoadedWebhookProps = { webhook: Webhook; onChange(webhook: Webhook): void; onReload(): void }
@@ -57,12 +53,8 @@ function LoadedWebhook({ webhook, onChange, onReload }: LoadedWebhookProps) {
       <DetailHeader
         title={hostOf(webhook.url)}
         parent={parent}
-        text={
-          <span class="webhook-status">
-            <StatusChip status={webhook.status} />
-            Webhook {String(webhook.id)}
-          </span>
-        }
+        status={webhook.status}
+        text={`Webhook ${webhook.id}`}
         actions={<Actions webhook={webhook} list={list} onChange={onChange} onDialog={setDialog} />}
       />
       <div class="cards">
@@ -106,32 +98,26 @@ type ActionsProps = {
 }
 
 function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
-  const [busy, setBusy] = useState<'test' | 'status'>()
-  const params = { webhookId: webhook.id }
-  async function run(name: 'test' | 'status', action: () => Promise<void>) {
-    if (busy) return
-    setBusy(name)
-    await action().catch((thrown: unknown) => void showError(toRequestError(thrown).message))
-    setBusy(undefined)
-  }
+  const testing = useAction()
+  const changing = useAction()
   const test = () =>
-    run('test', async () => {
-      list.upsert(await call('testWebhook', { params }))
+    testing.run(async () => {
+      list.upsert(await store.webhooks.test(webhook.id))
       showToast('A test message is queued. Its delivery is listed below.')
     })
   const isEnabled = webhook.status === 'enabled'
   const change = () =>
-    run('status', async () => {
+    changing.run(async () => {
       const status = isEnabled ? 'paused' : 'enabled'
-      onChange(await call('updateWebhook', { params, body: { status } }))
+      onChange(await store.webhooks.update(webhook.id, { status }))
     })
   return (
     <>
-      <Button isBusy={busy === 'test'} onClick={() => void test()}>
+      <Button isBusy={testing.isBusy} onClick={() => void test()}>
         Send test
       </Button>
       <Button
-        isBusy={busy === 'status'}
+        isBusy={changing.isBusy}
         kind={isEnabled ? 'secondary' : 'primary'}
         onClick={() => void change()}
       >
@@ -151,16 +137,13 @@ function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
 
 const Settings = ({ webhook }: { webhook: Webhook }) => (
   <Card title="Settings">
-    <dl class="facts">
-      <dt>Address</dt>
-      <dd>{webhook.url}</dd>
-      <dt>Events</dt>
-      <dd>
-        <Tags texts={webhook.events} />
-      </dd>
-      <dt>Registered</dt>
-      <dd>{formatDateTime(webhook.createdAt)}</dd>
-    </dl>
+    <Facts
+      facts={[
+        ['Address', webhook.url],
+        ['Events', <Tags key="events" texts={webhook.events} />],
+        ['Registered', formatDateTime(webhook.createdAt)],
+      ]}
+    />
   </Card>
 )
 
@@ -175,8 +158,8 @@ const RotateDialog = ({
     title="Rotate the signing secret"
     text="For one day messages are signed with the new and the previous secret, so that you can replace it in your endpoint."
     action="Rotate secret"
-    run={async () => {
-      onRotated(await call('rotateWebhookSecret', { params: { webhookId: webhook.id } }))
+    run={async (submission) => {
+      onRotated(await store.webhooks.rotateSecret(webhook.id, {}, { submission }))
       onClose()
     }}
     onClose={onClose}
@@ -190,7 +173,7 @@ const DeleteDialog = ({ webhook, onClose }: DialogProps) => (
     action="Delete webhook"
     isDanger
     run={async () => {
-      await call('deleteWebhook', { params: { webhookId: webhook.id } })
+      await store.webhooks.delete(webhook.id)
       showToast('Webhook deleted.')
       navigate('webhooks')
     }}

@@ -1,14 +1,12 @@
 import { useState } from 'preact/hooks'
+import type { KnownEventType, Webhook, WebhookWithSecret } from '../../../../client/src/index.ts'
 import { eventTypes, isPrivateEvent } from '../../../../src/events/event.ts'
-import { call, Submission } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
-import type { KnownEventType, Webhook, WebhookWithSecret } from '../../api/types.ts'
 import { changedFields } from '../../app/changedFields.ts'
 import { hasScope } from '../../app/session.ts'
-import { Button } from '../../components/Button.tsx'
+import { store } from '../../app/store.ts'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
-import { Dialog } from '../../components/Dialog.tsx'
 import { TextField } from '../../components/Field.tsx'
+import { FormDialog, useForm } from '../../components/FormDialog.tsx'
 import { FormError } from '../../components/FormError.tsx'
 
 type WebhookDialogProps = {
@@ -26,9 +24,7 @@ const typeOptions = () =>
 
 type WebhookFields = { url: string; events: KnownEventType[] }
 const update = (webhook: Webhook, body: Partial<WebhookFields>): Webhook | Promise<Webhook> =>
-  Object.keys(body).length === 0
-    ? webhook
-    : call('updateWebhook', { params: { webhookId: webhook.id }, body })
+  Object.keys(body).length === 0 ? webhook : store.webhooks.update(webhook.id, body)
 
 export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps) {
   // The webhook may be loaded again while the dialog is open.
@@ -36,47 +32,32 @@ export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps)
   const [url, setUrl] = useState(initial.url)
   const [events, setEvents] = useState<readonly string[]>(initial.events)
   const [missing, setMissing] = useState<{ url?: string | undefined; events?: string | undefined }>({})
-  const [error, setError] = useState<RequestError>()
-  const [isBusy, setBusy] = useState(false)
-  const [submission] = useState(() => new Submission())
 
-  async function submit() {
-    if (isBusy) return
-    const found = {
-      ...(url.trim() === '' && { url: 'Enter the address of the endpoint.' }),
-      ...(events.length === 0 && { events: 'Choose at least one event.' }),
-    }
-    setMissing(found)
-    if (Object.keys(found).length > 0) return
-    setBusy(true)
-    setError(undefined)
-    const body = { url: url.trim(), events: events as KnownEventType[] }
-    try {
-      const saved = webhook
-        ? await update(webhook, changedFields(body, initial))
-        : await call('createWebhook', { body, submission })
-      onSaved(saved)
-    } catch (thrown) {
-      setError(toRequestError(thrown))
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog
-      title={webhook ? `Edit webhook ${webhook.id}` : 'Register a webhook'}
-      onClose={onClose}
-      isBusy={isBusy}
-      onSubmit={submit}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={isBusy}>
-            Cancel
-          </Button>
-          <Button kind="primary" type="submit" isBusy={isBusy}>
-            {webhook ? 'Save' : 'Register'}
-          </Button>
-        </>
+  const form = useForm(
+    () => {
+      const found = {
+        ...(url.trim() === '' && { url: 'Enter the address of the endpoint.' }),
+        ...(events.length === 0 && { events: 'Choose at least one event.' }),
       }
+      setMissing(found)
+      return Object.keys(found).length === 0
+    },
+    async (submission) => {
+      const body = { url: url.trim(), events: events as KnownEventType[] }
+      onSaved(
+        webhook
+          ? await update(webhook, changedFields(body, initial))
+          : await store.webhooks.create(body, { submission }),
+      )
+    },
+  )
+  const { error } = form
+  return (
+    <FormDialog
+      form={form}
+      title={webhook ? `Edit webhook ${webhook.id}` : 'Register a webhook'}
+      action={webhook ? 'Save' : 'Register'}
+      onClose={onClose}
     >
       <FormError error={error} fields={['/url', '/events']} />
       <TextField
@@ -108,6 +89,6 @@ export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps)
       >
         Choose all events
       </button>
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -1,4 +1,4 @@
-import type { WebhookWithSecret } from '../../api/types.ts'
+import type { WebhookWithSecret } from '../../../../client/src/index.ts'
 import { SecretDialog } from '../../components/SecretDialog.tsx'
 
 type WebhookSecretDialogProps = { webhook: WebhookWithSecret; isRotated?: boolean; onClose(): void }

@@ -1,15 +1,17 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import { callWithHeaders } from '../../api/client.ts'
-import type { Webhook, WebhookWithSecret } from '../../api/types.ts'
+import { useMemo, useState } from 'preact/hooks'
+import type { Webhook, WebhookWithSecret } from '../../../../client/src/index.ts'
 import { summarizeList } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
+import { store } from '../../app/store.ts'
+import { useList } from '../../app/useList.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { PagedRows } from '../../components/PagedRows.tsx'
+import { PagedTable } from '../../components/PagedTable.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
+import type { Column } from '../../components/VirtualTable.tsx'
 import { WebhookDetail } from './WebhookDetail.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
 import { WebhookSecretDialog } from './WebhookSecretDialog.tsx'
@@ -26,17 +28,14 @@ function AllWebhooks() {
   const list = useMemo(
     () =>
       new PagedList<Webhook>({
-        load: (cursor, signal) =>
-          callWithHeaders('listWebhooks', { query: { limit: pageSize, cursor }, signal }),
+        pageSize,
+        list: (page, options) => store.webhooks.list(page, options),
       }),
     [],
   )
   const [isRegistering, setRegistering] = useState(false)
   const [registered, setRegistered] = useState<WebhookWithSecret>()
-  useEffect(() => {
-    void list.reload()
-    return () => list.dispose()
-  }, [list])
+  useList(list)
   const register = (
     <Button kind="primary" icon="plus" onClick={() => setRegistering(true)}>
       Register webhook
@@ -54,9 +53,10 @@ function AllWebhooks() {
           </>
         }
       />
-      <PagedRows
+      <PagedTable
         list={list}
-        name="webhooks"
+        noun="webhook"
+        columns={columns}
         empty={
           <EmptyState
             icon="webhook"
@@ -65,9 +65,7 @@ function AllWebhooks() {
             action={register}
           />
         }
-      >
-        {(webhooks) => <WebhooksTable webhooks={webhooks} />}
-      </PagedRows>
+      />
       {isRegistering && (
         <WebhookDialog
           onClose={() => setRegistering(false)}
@@ -84,49 +82,29 @@ function AllWebhooks() {
   )
 }
 
-const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
-  <div class="table-card table-card-plain">
-    <table class="table">
-      <caption class="visually-hidden">Webhooks</caption>
-      <colgroup>
-        <col />
-        <col class="wide" style={{ width: '28%' }} />
-        <col class="wider" style={{ width: '10rem' }} />
-        <col style={{ width: 'var(--status-width)' }} />
-      </colgroup>
-      <thead>
-        <tr>
-          <th scope="col">Address</th>
-          <th scope="col" class="wide">
-            Events
-          </th>
-          <th scope="col" class="wider">
-            Registered
-          </th>
-          <th scope="col">Status</th>
-        </tr>
-      </thead>
-      <tbody>
-        {webhooks.map(({ id, url, events, status, createdAt }) => (
-          <tr key={id}>
-            <td>
-              <a class="cell-link" href={hrefOf(`webhooks/${id}`)} title={url}>
-                {url}
-              </a>
-              <span class="cell-detail-always">Webhook {String(id)}</span>
-            </td>
-            <td class="wide" title={events.join(', ')}>
-              {summarizeList(events)}
-            </td>
-            <td class="wider">
-              <TimeAgo at={createdAt} />
-            </td>
-            <td>
-              <StatusChip status={status} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+const columns: Column<Webhook>[] = [
+  {
+    name: 'Address',
+    render: ({ id, url }) => (
+      <>
+        <a class="cell-link" href={hrefOf(`webhooks/${id}`)} title={url}>
+          {url}
+        </a>
+        <span class="cell-detail-always">Webhook {String(id)}</span>
+      </>
+    ),
+  },
+  {
+    name: 'Events',
+    width: '28%',
+    isHiddenOnPhone: true,
+    render: ({ events }) => <span title={events.join(', ')}>{summarizeList(events)}</span>,
+  },
+  {
+    name: 'Registered',
+    width: '10rem',
+    isHiddenOnTablet: true,
+    render: ({ createdAt }) => <TimeAgo at={createdAt} />,
+  },
+  { name: 'Status', width: 'var(--status-width)', render: ({ status }) => <StatusChip status={status} /> },
+]

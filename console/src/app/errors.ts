@@ -1,45 +1,20 @@
-import type { Schemas } from './schema.ts'
+import { ConnectionError, type ErrorDetail, PetstoreError } from '../../../client/src/index.ts'
+import { now } from './clock.ts'
 
-export type ErrorDetail = Schemas['ErrorDetail']
-export type ErrorCode = Schemas['ErrorCode'] | 'network_error' | 'signed_out'
-
-/**
- * An error response of the API, a request without a response (`network_error`, status 0), or why a session has
- * ended (`signed_out`).
- */
-export class RequestError extends Error {
-  readonly code: ErrorCode
-  readonly status: number
-  readonly details: readonly ErrorDetail[]
-  readonly requestId: string | undefined
+/** An error of a request, or why a session has ended (`signed_out`), as screens show it. */
+export class RequestError extends PetstoreError {
+  override readonly name: string = 'RequestError'
   /** When the request can be repeated, in milliseconds of `now()`. */
-  readonly retryAt: number | undefined
-
-  constructor(
-    code: ErrorCode,
-    message: string,
-    extras: {
-      status?: number
-      details?: readonly ErrorDetail[]
-      requestId?: string | undefined
-      retryAt?: number | undefined
-    } = {},
-  ) {
-    super(message)
-    this.name = 'RequestError'
-    this.code = code
-    this.status = extras.status ?? 0
-    this.details = extras.details ?? []
-    this.requestId = extras.requestId
-    this.retryAt = extras.retryAt
-  }
+  readonly retryAt: number | undefined =
+    this.retryAfterMs === undefined ? undefined : now() + this.retryAfterMs
 
   get isLimited(): boolean {
     return this.status === 429
   }
 
+  /** There was no complete response. */
   get isOffline(): boolean {
-    return this.code === 'network_error'
+    return this.code === 'connection_failed' || this.code === 'timeout'
   }
 
   /** The message without the time to wait, which is shown as a countdown. */
@@ -67,10 +42,19 @@ const isWithin = (detail: ErrorDetail, path: string): boolean =>
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === 'AbortError'
 
-export const toRequestError = (error: unknown): RequestError =>
-  error instanceof RequestError
-    ? error
-    : new RequestError('internal_error', error instanceof Error ? error.message : String(error))
+export function toRequestError(thrown: unknown): RequestError {
+  if (thrown instanceof RequestError) return thrown
+  if (thrown instanceof PetstoreError) return new RequestError(thrown.code, textOf(thrown), thrown)
+  return new RequestError('internal_error', thrown instanceof Error ? thrown.message : String(thrown))
+}
+
+/** The client describes these errors for developers. */
+function textOf(error: PetstoreError): string {
+  if (error instanceof ConnectionError) return 'The service cannot be reached. Check your connection.'
+  if (error.code === 'unexpected_response')
+    return 'The response is not from the service. A proxy or the network may have replaced it.'
+  return error.message
+}
 
 /** The details of the API continue a sentence: "must be an e-mail address". */
 const sentence = (text: string): string =>

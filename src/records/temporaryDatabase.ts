@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { isFull, isIoError } from '../database/sqlite/driver.ts'
 
 /**
  * A database for data that may not fit into memory. SQLite creates a database without a name in the folder for temporary
@@ -12,3 +13,12 @@ export function openTemporaryDatabase(schema: string): DatabaseSync {
     ${schema}`)
   return database
 }
+
+/** Returns the error to throw. If a temporary database cannot be written, it says what to do. */
+export const explainTemporary = (error: unknown, name: string): unknown =>
+  isFull(error) || isIoError(error)
+    ? new Error(
+        `The ${name} cannot be written (${(error as Error).message}): set TMPDIR to a folder with enough space.`,
+        { cause: error },
+      )
+    : error

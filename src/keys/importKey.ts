@@ -1,36 +1,71 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
-import { byImport } from '../../audit/audit.ts'
-import type { Db, Trx } from '../../database/db.ts'
-import type { Tables } from '../../database/tables.ts'
+import * as z from 'zod'
+import { integer } from '../api/validation.ts'
+import { byImport } from '../audit/audit.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { Tables } from '../database/tables.ts'
+import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
+import { type RecordChange, recordId, recordTime } from '../records/resource.ts'
+import { type KeySettings, validateKeySettings } from './key.ts'
 import {
+  customLimits,
   findKey,
   findKeyForUpdate,
   recordKeyChange,
   secretsPerKeyMax,
   toSettingsRow,
-} from '../../keys/queries.ts'
-import type { RecordChange } from './changes.ts'
-import type { KeyRecord } from './records.ts'
+} from './queries.ts'
+import { keyNameSchema, planSchema, scopesSchema, storedOriginsSchema } from './schemas.ts'
+
+const secretSchema = z.object({
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  createdAt: recordTime,
+  expiresAt: recordTime.nullable(),
+})
+
+/** The rules of the API apply, except that a key can have expired already, and origins can have wildcards. */
+export const keyRecordSchema = z
+  .object({
+    type: z.literal('key'),
+    id: recordId,
+    name: keyNameSchema,
+    plan: planSchema,
+    perMinute: integer(1, customLimitMax).nullable(),
+    perDay: integer(1, customLimitMax).nullable(),
+    streams: integer(1, customStreamsMax).nullable().default(null),
+    scopes: scopesSchema,
+    origins: storedOriginsSchema,
+    isFromSetting: z.boolean(),
+    createdAt: recordTime,
+    expiresAt: recordTime.nullable(),
+    revokedAt: recordTime.nullable(),
+    unbannedAt: recordTime,
+    secrets: z.array(secretSchema).max(secretsPerKeyMax),
+  })
+  .transform(({ name, plan, perMinute, perDay, streams, scopes, origins, ...record }, context) => {
+    const limits = customLimits({ per_minute: perMinute, per_day: perDay, streams })
+    const expiresAt = record.expiresAt ?? undefined
+    const settings: KeySettings = { name, plan, limits, scopes, origins, expiresAt }
+    for (const { field, message } of validateKeySettings(settings, 0))
+      context.addIssue({ code: 'custom', path: [field], message })
+    return { ...record, settings }
+  })
+export type KeyRecord = z.output<typeof keyRecordSchema>
 
 type KeyRow = Selectable<Tables['api_keys']>
 
-export type KeyOutcome = {
-  readonly change: RecordChange
-  /** It was added under a new id. */
-  readonly isRenumbered?: true
-  /** It is an operator key of this database, which an import never changes. */
-  readonly isProtected?: true
-}
+/** `keysRenumbered`: it was added under a new id. `keysUnchanged`: it is an operator key, which an import never changes. */
+type Outcome = readonly [RecordChange, ...remarks: ('keysRenumbered' | 'keysUnchanged')[]]
 
 /**
  * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what
  * the API could not give it: it stays revoked, and expired secrets stay expired.
  */
-export async function applyKey(trx: Trx, record: KeyRecord, now: number): Promise<KeyOutcome> {
+export async function applyKey(trx: Trx, record: KeyRecord, now: number): Promise<Outcome> {
   const existing = await findExisting(trx, record)
   if (!existing) return addKey(trx, record, now)
-  if (isOperatorKey(existing, now)) return { change: 'unchanged', isProtected: true }
+  if (isOperatorKey(existing, now)) return ['unchanged', 'keysUnchanged']
   const { id } = existing
   const before = await findKeyForUpdate(trx, id)
   const row = nextRow(existing, record, now)
@@ -38,7 +73,7 @@ export async function applyKey(trx: Trx, record: KeyRecord, now: number): Promis
   const hasNewSecrets = await mergeSecrets(trx, id, record)
   const isChanged = hasNewSecrets || !isDeepStrictEqual(before, await findKey(trx, id))
   if (isChanged) await recordKeyChange(trx, 'key.updated', id, byImport(now))
-  return { change: hasNewSecrets || !isSameRow(existing, row) ? 'changed' : 'unchanged' }
+  return [hasNewSecrets || !isSameRow(existing, row) ? 'changed' : 'unchanged']
 }
 
 /** What an import of this key would do. */
@@ -47,7 +82,8 @@ export async function findKeyChange(db: Db, record: KeyRecord, now: number): Pro
   if (!existing) return 'added'
   if (isOperatorKey(existing, now)) return 'unchanged'
   const isSame = isSameRow(existing, nextRow(existing, record, now))
-  return isSame && !(await hasSecretChange(db, existing.id, record)) ? 'unchanged' : 'changed'
+  const { done: hasSameSecrets } = await secretChanges(db, existing.id, record).next()
+  return isSame && hasSameSecrets ? 'unchanged' : 'changed'
 }
 
 const nextRow = (existing: KeyRow, record: KeyRecord, now: number) => ({
@@ -87,7 +123,7 @@ const isOperatorKey = (key: KeyRow, now: number): boolean =>
     key.revoked_at === null &&
     (key.expires_at ?? never) > now)
 
-async function addKey(trx: Trx, record: KeyRecord, now: number): Promise<KeyOutcome> {
+async function addKey(trx: Trx, record: KeyRecord, now: number): Promise<Outcome> {
   const keys = trx.selectFrom('api_keys').select('id')
   const isIdTaken = (await keys.where('id', '=', record.id).executeTakeFirst()) !== undefined
   // At most one key comes from the setting. An imported one next to it becomes an ordinary key.
@@ -106,44 +142,39 @@ async function addKey(trx: Trx, record: KeyRecord, now: number): Promise<KeyOutc
     .executeTakeFirstOrThrow()
   await mergeSecrets(trx, id, record)
   await recordKeyChange(trx, 'key.created', id, byImport(now))
-  return isIdTaken ? { change: 'added', isRenumbered: true } : { change: 'added' }
+  return isIdTaken ? ['added', 'keysRenumbered'] : ['added']
 }
 
 /** Bans before this time are lifted. A time in the future would prevent bans. */
 const unbannedAt = (record: KeyRecord, now: number): number => Math.min(record.unbannedAt, now)
 
-type Secret = KeyRecord['secrets'][number]
-
-/** A new secret is added, and one that expires earlier in the file expires then. */
-async function findSecretChange(db: Db, keyId: number, { hash, expiresAt }: Secret): Promise<RecordChange> {
-  const existing = await db
-    .selectFrom('api_key_secrets')
-    .select(['key_id', 'expires_at'])
-    .where('hash', '=', hash)
-    .executeTakeFirst()
-  if (!existing) return 'added'
-  const isShortened = existing.key_id === keyId && (expiresAt ?? never) < (existing.expires_at ?? never)
-  return isShortened ? 'changed' : 'unchanged'
-}
-
-async function hasSecretChange(db: Db, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
-  for (const secret of secrets) if ((await findSecretChange(db, keyId, secret)) !== 'unchanged') return true
-  return false
+/** The secrets that are new, or expire earlier in the file. */
+async function* secretChanges(db: Db, keyId: number, { secrets }: KeyRecord) {
+  for (const secret of secrets) {
+    const existing = await db
+      .selectFrom('api_key_secrets')
+      .select(['key_id', 'expires_at'])
+      .where('hash', '=', secret.hash)
+      .executeTakeFirst()
+    const isShortened =
+      existing?.key_id === keyId && (secret.expiresAt ?? never) < (existing.expires_at ?? never)
+    if (!existing || isShortened) yield secret
+  }
 }
 
 /** Returns whether anything changed. */
-async function mergeSecrets(trx: Trx, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
+async function mergeSecrets(trx: Trx, keyId: number, record: KeyRecord): Promise<boolean> {
   let isChanged = false
-  for (const secret of secrets) {
-    const { hash, createdAt: created_at, expiresAt: expires_at } = secret
-    const change = await findSecretChange(trx, keyId, secret)
-    if (change === 'unchanged') continue
-    if (change === 'added')
-      await trx
-        .insertInto('api_key_secrets')
-        .values({ hash, key_id: keyId, created_at, expires_at })
-        .execute()
-    else await trx.updateTable('api_key_secrets').set({ expires_at }).where('hash', '=', hash).execute()
+  for await (const { hash, createdAt: created_at, expiresAt: expires_at } of secretChanges(
+    trx,
+    keyId,
+    record,
+  )) {
+    await trx
+      .insertInto('api_key_secrets')
+      .values({ hash, key_id: keyId, created_at, expires_at })
+      .onConflict((conflict) => conflict.column('hash').doUpdateSet({ expires_at }))
+      .execute()
     isChanged = true
   }
   if (isChanged) await deleteExcessSecrets(trx, keyId)

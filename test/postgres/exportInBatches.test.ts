@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
+import * as z from 'zod'
 import { toJson } from '../../src/api/json.ts'
 import { byService } from '../../src/audit/audit.ts'
 import { createCategory, deleteCategory, updateCategory } from '../../src/categories/queries.ts'
 import { ExportCopy } from '../../src/commands/export/copy.ts'
-import { copyDatabase } from '../../src/commands/export/copyDatabase.ts'
-import { pageRowsMax } from '../../src/commands/export/sections.ts'
+import { copyInBatches } from '../../src/commands/export/copyInBatches.ts'
+import { batchRowsMax } from '../../src/commands/export/lines.ts'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Trx } from '../../src/database/db.ts'
-import { restartFeed } from '../../src/events/queries.ts'
+import { recordEvent, restartFeed } from '../../src/events/queries.ts'
 import { createKey, revokeKey } from '../../src/keys/queries.ts'
 import {
   eraseCustomer,
@@ -21,12 +22,14 @@ import {
 } from '../../src/orders/queries.ts'
 import type { Pet } from '../../src/pets/pet.ts'
 import { createPet, createPets, deletePet, findPetForUpdate, updatePet } from '../../src/pets/queries.ts'
+import type { Resource } from '../../src/records/resource.ts'
+import { resources } from '../../src/resources.ts'
 import { cliOn } from '../support/commands.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { spawnPetstore } from '../support/process.ts'
 
-const petCount = 2 * pageRowsMax + 500
+const petCount = 2 * batchRowsMax + 500
 const orderCount = 60
 const holdMs = 1_000_000
 const keySettings = {
@@ -57,9 +60,9 @@ async function changeEverything({ write }: Database, turn: number): Promise<void
   await write(async (trx) => {
     await createPet(trx, { name: `New ${turn}`, categoryId: -BigInt(id) }, 2)
     // Of the first, the second and the last page.
-    for (const changed of [1, pageRowsMax + 1, petCount])
+    for (const changed of [1, batchRowsMax + 1, petCount])
       await updatePet(trx, await petOf(trx, changed), { name: `Turn ${turn}` }, 2)
-    await deletePet(trx, await petOf(trx, pageRowsMax - id), 2)
+    await deletePet(trx, await petOf(trx, batchRowsMax - id), 2)
     await deletePet(trx, await petOf(trx, petCount - id), 2)
     const { order, pet } = (await lockOrder(trx, id, 2)) as NonNullable<Awaited<ReturnType<typeof lockOrder>>>
     await updateOrderStatus(trx, order, pet, 'cancelled', 2)
@@ -90,12 +93,12 @@ async function changeEverything({ write }: Database, turn: number): Promise<void
   })
 }
 
-async function exportOf(database: Database): Promise<string> {
+async function exportOf(database: Database, list: readonly Resource[] = resources): Promise<string> {
   const copy = new ExportCopy()
   try {
     // Events get their ids at any time.
-    const { lastEventId: _, ...counters } = await copyDatabase(database, copy, true)
-    return [toJson(counters), ...copy.lines()].join('\n')
+    const { lastEventId: _, ...counters } = await copyInBatches(database, copy, list)
+    return [toJson(counters), ...copy.lines(list).map(({ text }) => text)].join('\n')
   } finally {
     copy.close()
   }
@@ -125,14 +128,17 @@ const withHook = (database: Database, before: (snapshot: number) => Promise<void
   }
 }
 
-async function snapshotsOf(database: Database): Promise<number> {
+async function snapshotsOf(database: Database, list?: readonly Resource[]): Promise<number> {
   let count = 0
-  await exportOf(withHook(database, async () => void count++))
+  await exportOf(
+    withHook(database, async () => void count++),
+    list,
+  )
   return count
 }
 
 describe('an export', { concurrency: 2 }, () => {
-  test('contains what was changed between its pieces', async (t) => {
+  test('contains what was changed between its batches', async (t) => {
     const { database } = await filledDatabase(t)
     const snapshots = await snapshotsOf(database)
     assert.ok(snapshots >= 6)
@@ -145,7 +151,7 @@ describe('an export', { concurrency: 2 }, () => {
     }
   })
 
-  test('contains what was changed between all of its pieces', async (t) => {
+  test('contains what was changed between all of its batches', async (t) => {
     const { database } = await filledDatabase(t)
     const exported = await exportOf(withHook(database, (turn) => changeEverything(database, turn)))
     assertSame(exported, await exportOf(database), 'as an export afterwards')
@@ -226,7 +232,7 @@ describe('an export', { concurrency: 2 }, () => {
     assert.ok(lines.length > quiet + 5, 'most changes are read in snapshots of their own')
   })
 
-  test('has no transaction open between its pieces', async (t) => {
+  test('has no transaction open between its batches', async (t) => {
     const { database } = await filledDatabase(t)
     const open: unknown[] = []
     await exportOf(
@@ -271,3 +277,85 @@ describe('an export', { concurrency: 2 }, () => {
     await assert.rejects(exportOf(withHook(database, restart)), /feed was restarted during the export/)
   })
 })
+
+describe('what a row owns, and is deleted with,', () => {
+  /** Two levels, in tables of their own: notes of pets, and marks of notes. Only the creation of a note has an event. */
+  const notes = ownedResource('note', 'pet', 'test_notes')
+  const marks = ownedResource('mark', 'note', 'test_marks')
+  const list = [...resources, notes, marks]
+  const ownerCount = 30
+  const notesPerPet = 3
+
+  async function withNotes(t: TestContext) {
+    const { database } = await openDatabaseFor(t)
+    const pets = Array.from({ length: ownerCount }, (_, n) => ({ name: `Pet ${n}`, categoryId: 1n }))
+    await database.write((trx) => createPets(trx, pets, 1))
+    await database.write(async (trx) => {
+      for (const [table, owner] of [
+        ['test_notes', 'pets'],
+        ['test_marks', 'test_notes'],
+      ] as const)
+        await sql`CREATE TABLE ${sql.table(table)} (id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+          owner_id bigint NOT NULL REFERENCES ${sql.table(owner)} ON DELETE CASCADE, text text NOT NULL)`.execute(
+          trx,
+        )
+      await sql`INSERT INTO test_notes (owner_id, text)
+        SELECT pets.id, 'note' FROM pets, generate_series(1, ${notesPerPet}::int)`.execute(trx)
+      await sql`INSERT INTO test_marks (owner_id, text) SELECT id, 'mark' FROM test_notes`.execute(trx)
+    })
+    return database
+  }
+
+  /** Deletes a pet with what it owns, changes another one with what it owns, and adds a note, all of other rows in each turn. */
+  const changeOwners = (database: Database, turn: number) =>
+    database.write(async (trx) => {
+      await deletePet(trx, await petOf(trx, 1 + turn), 2)
+      const changed = ownerCount - turn
+      await updatePet(trx, await petOf(trx, changed), { name: `Turn ${turn}` }, 2)
+      const text = `turn ${turn}`
+      await sql`UPDATE test_notes SET text = ${text} WHERE owner_id = ${changed}`.execute(trx)
+      await sql`UPDATE test_marks SET text = ${text} WHERE owner_id IN
+        (SELECT id FROM test_notes WHERE owner_id = ${changed})`.execute(trx)
+      const added = await sql<{ id: number }>`
+        INSERT INTO test_notes (owner_id, text) VALUES (${ownerCount / 2}, ${text}) RETURNING id`.execute(trx)
+      const [note] = added.rows
+      await sql`INSERT INTO test_marks (owner_id, text) VALUES (${note?.id}, ${text})`.execute(trx)
+      await recordEvent(trx, 2, 'note.created' as 'pet.created', note as unknown as Pet)
+    })
+
+  test('is read again with its owner', async (t) => {
+    const database = await withNotes(t)
+    const snapshots = await snapshotsOf(database, list)
+    assert.ok(snapshots < ownerCount / 2)
+    for (let turn = 0; turn < snapshots; turn++) {
+      const change = async (snapshot: number) => {
+        if (snapshot === turn) await changeOwners(database, turn)
+      }
+      const exported = await exportOf(withHook(database, change), list)
+      assert.match(exported, new RegExp(`"type":"mark","id":\\d+,"ownerId":\\d+,"text":"turn ${turn}"`))
+      assertSame(exported, await exportOf(database, list), `changed before snapshot ${turn}`)
+    }
+    const { rows } = await sql<{ notes: number; marks: number }>`SELECT
+      (SELECT count(*) FROM test_notes) AS notes, (SELECT count(*) FROM test_marks) AS marks`.execute(
+      database.read,
+    )
+    const left = (ownerCount - snapshots) * notesPerPet + snapshots
+    assert.deepEqual({ ...rows[0] }, { notes: left, marks: left })
+  })
+})
+
+function ownedResource(type: string, owner: string, table: string): Resource {
+  return {
+    ...{ type, countName: `${type}s`, nouns: [type, `${type}s`], idColumn: 'id', batchMax: 1 },
+    table: table as Resource['table'],
+    owner: { type: owner, column: 'owner_id' },
+    positions: [60],
+    toRecords: (rows) =>
+      (rows as unknown as { owner_id: number; text: string }[]).map(({ owner_id: ownerId, text }) => ({
+        ...{ ownerId, text },
+      })),
+    schema: z.object({}),
+    apply: () => assert.fail('An export applies nothing.'),
+    findChanges: () => assert.fail('An export applies nothing.'),
+  }
+}

@@ -1,0 +1,62 @@
+import { FileLines } from '../records/fileLines.ts'
+import { IdSet } from '../records/idSet.ts'
+import type { ConflictContext, Conflicts } from '../records/resource.ts'
+import { findPetsOf } from './importPets.ts'
+import type { PetRecord } from './record.ts'
+
+type Line = { readonly id: number | undefined; readonly externalId: string }
+
+/** Finds the records whose external id another animal has. */
+export class PetConflicts implements Conflicts<PetRecord> {
+  readonly #ids = new IdSet()
+  /** `holders` has the animal with each external id, as far as the lines need it. Null: none has it any more. */
+  readonly #lines = new FileLines<Line>(`
+    CREATE TABLE holders (external_id TEXT PRIMARY KEY, holder INTEGER) STRICT, WITHOUT ROWID;
+    CREATE INDEX external_ids ON holders (holder)`)
+  readonly #holderOf = this.#lines.database.prepare('SELECT holder FROM holders WHERE external_id = ?')
+  readonly #addStored = this.#lines.database.prepare('INSERT OR IGNORE INTO holders VALUES (?, ?)')
+  readonly #release = this.#lines.database.prepare('UPDATE holders SET holder = NULL WHERE holder = ?')
+  readonly #assign = this.#lines.database.prepare('INSERT OR REPLACE INTO holders VALUES (?, ?)')
+
+  add(line: number, { id, externalId }: PetRecord): void {
+    if (externalId !== undefined) this.#lines.add(line, { id, externalId })
+    else if (id !== undefined) this.#ids.add(id)
+  }
+
+  /** Follows in the order of the lines which animal gets which external id. */
+  async *find({ db, committed }: ConflictContext) {
+    for (const lines of this.#lines.batches(0)) {
+      // Not those that an earlier line has changed.
+      for (const { id, externalId } of await findPetsOf(db, lines))
+        if (externalId !== null) this.#addStored.run(externalId, id)
+      for (const { line, id, externalId } of lines) {
+        const reason = line > committed ? this.#findConflict(line, id, externalId) : undefined
+        if (reason !== undefined) yield { line, reason }
+        else if (id !== undefined) this.#ids.add(id)
+      }
+    }
+  }
+
+  /** A new animal has no id yet: the number of its line, negated, takes its place. */
+  #findConflict(line: number, id: number | undefined, externalId: string): string | undefined {
+    const holder = this.#holderOf.get(externalId)?.holder ?? null
+    if (holder !== null) {
+      // Without an id, the line is about the animal that has the external id.
+      if (id === undefined || id === holder) return undefined
+      const reason =
+        Number(holder) < 0 ? `line ${-Number(holder)} adds an animal with it` : `animal ${holder} has it`
+      return `Animal ${id} cannot have the external id "${externalId}", because ${reason}.`
+    }
+    if (id !== undefined) this.#release.run(id)
+    this.#assign.run(externalId, id ?? -line)
+    return undefined
+  }
+
+  has(id: number): boolean {
+    return this.#ids.has(id)
+  }
+
+  close(): void {
+    this.#lines.close()
+  }
+}

@@ -1,0 +1,153 @@
+import { sql } from 'kysely'
+import { ensureCategories } from '../categories/queries.ts'
+import type { Db, Trx } from '../database/db.ts'
+import {
+  addCounts,
+  ConflictError,
+  type ImportCounts,
+  noCounts,
+  type RecordChange,
+} from '../records/resource.ts'
+import type { PetStatus } from './pet.ts'
+import { createPets, findStoredPets, isAmong, type StoredPet, updatePets } from './queries.ts'
+import type { PetRecord } from './record.ts'
+
+export const petsPerStatement = 500
+
+/** The functions of orders that decide about their pets. */
+export type PetOrders = {
+  hasOpenOrders(trx: Trx, petIds: readonly number[]): Promise<boolean>
+  statusesByOpenOrders(
+    trx: Trx,
+    petIds: readonly number[],
+    now: number,
+  ): Promise<ReadonlyMap<number, PetStatus>>
+}
+
+/**
+ * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
+ * several records are about the same pet.
+ */
+export async function applyPets(
+  trx: Trx,
+  pets: readonly PetRecord[],
+  now: number,
+  orders: PetOrders,
+): Promise<ImportCounts> {
+  const found = await findPetsOf(trx, pets)
+  const repeated = storedIndex(found).firstRepeated(pets)
+  if (repeated !== undefined) {
+    const counts = await applyPets(trx, pets.slice(0, repeated), now, orders)
+    addCounts(counts, await applyPets(trx, pets.slice(repeated), now, orders))
+    return counts
+  }
+  const storedIds = found.map(({ id }) => id)
+  const petIds = [...new Set([...pets.flatMap(({ id }) => id ?? []), ...storedIds])]
+  if (storedIds.length === 0 && !(await orders.hasOpenOrders(trx, petIds))) {
+    await createPets(trx, pets, now)
+    return { ...noCounts(), added: pets.length }
+  }
+  // Before the pets, in the order of all locks.
+  await ensureCategories(
+    trx,
+    pets.map(({ categoryId }) => categoryId),
+    now,
+  )
+  const isStored = trx.dialect.isIn('id', storedIds)
+  await findStoredPets(trx, isStored, true)
+  const statuses = await orders.statusesByOpenOrders(trx, petIds, now)
+  const stored = storedIndex(await findStoredPets(trx, isStored))
+  const added: PetRecord[] = []
+  const changed: StoredPet[] = []
+  for (const record of pets) {
+    const existing = stored.find(record)
+    const holder = stored.holderOf(record)
+    if (holder && holder.id !== existing?.id)
+      throw new ConflictError(
+        `Animal ${record.id} cannot have the external id "${record.externalId}", because animal ${holder.id} has it.`,
+      )
+    // A pet with an open order has the status that the order gives it, not that of the record.
+    const status = statuses.get(existing?.id ?? record.id ?? 0) ?? record.status
+    if (!existing) added.push({ ...record, status })
+    else {
+      const next = merge(existing, { ...record, status })
+      if (!isSame(existing, next)) changed.push(next)
+    }
+  }
+  await updatePets(trx, changed, now)
+  if (added.length > 0) await createPets(trx, added, now)
+  const unchanged = pets.length - added.length - changed.length
+  return { added: added.length, changed: changed.length, unchanged }
+}
+
+/** What an import of these pets would do. */
+export async function findPetChanges(db: Db, pets: readonly PetRecord[]): Promise<RecordChange[]> {
+  const stored = storedIndex(await findPetsOf(db, pets))
+  return pets.map((record) => {
+    const existing = stored.find(record)
+    if (!existing) return 'added'
+    return isSame(existing, merge(existing, record)) ? 'unchanged' : 'changed'
+  })
+}
+
+/** What a record leaves out stays as it is. */
+const merge = (pet: StoredPet, record: PetRecord): StoredPet => ({
+  id: pet.id,
+  name: record.name,
+  categoryId: record.categoryId,
+  status: record.status ?? pet.status,
+  externalId: record.externalId ?? pet.externalId,
+})
+
+const isSame = (a: StoredPet, b: StoredPet): boolean =>
+  a.name === b.name && a.categoryId === b.categoryId && a.status === b.status && a.externalId === b.externalId
+
+/** Finds the stored pet of a record: by its id, or else by its external id. */
+function storedIndex(stored: readonly StoredPet[]) {
+  const byId = new Map(stored.map((pet) => [pet.id, pet]))
+  const byExternalId = new Map(stored.map((pet) => [pet.externalId, pet]))
+  const holderOf = ({ externalId }: PetRecord): StoredPet | undefined =>
+    externalId === undefined ? undefined : byExternalId.get(externalId)
+  const find = (record: PetRecord): StoredPet | undefined =>
+    record.id === undefined ? holderOf(record) : byId.get(record.id)
+  /** The index of the first record that has the pet or the external id of an earlier one. */
+  const firstRepeated = (pets: readonly PetRecord[]): number | undefined => {
+    if (isAscending(pets)) return undefined
+    const seen = new Set<number | string>()
+    for (const [at, record] of pets.entries()) {
+      const { id, externalId } = record
+      const keys = [find(record)?.id ?? id, externalId].filter((key) => key !== undefined)
+      if ([...keys, holderOf(record)?.id ?? 0].some((key) => seen.has(key))) return at
+      for (const key of keys) seen.add(key)
+    }
+    return undefined
+  }
+  return { find, holderOf, firstRepeated }
+}
+
+/** Whether all ids are different, as in an export. */
+function isAscending(pets: readonly PetRecord[]): boolean {
+  let last = 0
+  for (const { id = last + 1, externalId } of pets) {
+    if (externalId !== undefined || id <= last) return false
+    last = id
+  }
+  return true
+}
+
+/** The stored pets that the records name. Without a database, there are none. */
+export async function findPetsOf(
+  db: Db | undefined,
+  pets: readonly Pick<PetRecord, 'id' | 'externalId'>[],
+): Promise<StoredPet[]> {
+  if (!db) return []
+  const ids = new Set(pets.flatMap(({ id }) => id ?? []))
+  const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
+  const byId = ids.size > 0 ? await findStoredPets(db, isAmong(db, 'id', [...ids])) : []
+  const isGiven = db.dialect.isIn('external_id', externalIds)
+  // As in the partial index.
+  const isIndexed = sql<boolean>`${isGiven} AND external_id IS NOT NULL`
+  const byExternalId = externalIds.length > 0 ? await findStoredPets(db, isIndexed) : []
+  const found = [...byId.filter(({ id }) => ids.has(id)), ...byExternalId]
+  return [...new Map(found.map((pet) => [pet.id, pet])).values()]
+}
