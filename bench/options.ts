@@ -10,7 +10,7 @@ export const usage = `npm run bench -- [options]
 
   --quick            fewer and shorter rounds, smaller databases; takes about two minutes
   --rows 1,4         measures only these rows (${rowNumbers.join(', ')})
-  --rounds N         number of rounds (15; quick: 3)
+  --rounds N         number of rounds (11; quick: 3)
   --seconds N        duration of a measurement (1.5; quick: 0.6)
   --load NAME        wrk or autocannon (default: wrk if it is installed)
   --service DIR      measures another checkout of the service
@@ -57,7 +57,7 @@ export function readOptions(args: string[]): Options | undefined {
   return {
     isQuick: quick,
     rows: new Set(values.rows?.split(',').map(parseRow) ?? rowNumbers),
-    rounds: parseNumber('--rounds', values.rounds ?? (quick ? '3' : '15'), /^[1-9]\d{0,3}$/),
+    rounds: parseNumber('--rounds', values.rounds ?? (quick ? '3' : '11'), /^[1-9]\d{0,3}$/),
     seconds: parseNumber('--seconds', values.seconds ?? (quick ? '0.6' : '1.5'), secondsPattern),
     initialWarmUpSeconds: quick ? 1.2 : 3,
     warmUpSeconds: quick ? 0.1 : 0.5,

@@ -1,6 +1,6 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
-import { Pipeline, type RequestLog } from './api/pipeline.ts'
+import { Pipeline } from './api/pipeline.ts'
 import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
 import { createBanReporter } from './banReporter.ts'
@@ -148,7 +148,7 @@ async function wire(database: Database, options: WireOptions) {
     redact: redactor(config.adminKey),
     pages: createPages({ config, operations, metrics, authenticator, isReady }),
     admitToPages: createPageRateLimiter({ clock, trustedProxies }),
-    onFinished(request: RequestLog) {
+    onFinished(request) {
       metrics.countRequest(request)
       usage.count(request)
       log.request(request)

@@ -146,7 +146,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/store/webhookDelivery.test.ts',
+    file: 'test/http/webhookResponses.test.ts',
     reason: 'The HTTP client of Bun waits for the timeout where that of Node reports a parse error.',
     tests: [
       'sends something else than HTTP: the attempt ends and is retried',

@@ -80,7 +80,7 @@ if (!['node', 'bun'].includes(values.runtime))
 const bunPath = values.runtime === 'bun' ? findBun(root) : undefined
 /** A test of these folders that uses one of these helpers talks HTTP to a service of the chosen runtime. */
 const httpFolders = ['contract', 'http', 'browser', 'store']
-const httpHelpers = /\b(?:useService|startTestService|useConsole)\(/
+const httpHelpers = /\b(?:useService|startTestService|stageWebhooks|useConsole)\(/
 /** The name of a test begins with the path of its file. */
 const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>
   tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, type AuthResult, isOriginAllowed } from './authentication.ts'
 import { ApiError, apiErrors } from './errors.ts'
 import type { ApiRequest } from './request.ts'
@@ -28,12 +29,12 @@ export const preflightHeaders: Readonly<Record<string, string>> = {
 }
 
 /** Until the key is known, an origin that any key is locked to may read the response, errors included. */
-export async function allowKnownOrigin(
-  request: ApiRequest,
+export function allowKnownOrigin(
+  origin: string | undefined,
   authenticator: Authenticator,
-): Promise<HeaderFields | undefined> {
-  const origin = request.header('origin')
-  return origin !== undefined && (await authenticator.isKnownOrigin(origin)) ? corsHeaders(origin) : undefined
+): MaybePromise<HeaderFields | undefined> {
+  if (origin === undefined) return undefined
+  return authenticator.isKnownOrigin(origin).then((isKnown) => (isKnown ? corsHeaders(origin) : undefined))
 }
 
 /** Once the key is known, only its origins may. A secret key has none. */

@@ -3,7 +3,7 @@ import { Batcher } from '../database/batcher.ts'
 import type { Database, WriteOptions } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { type Authenticator, authorize } from './authentication.ts'
+import { type Authenticator, type AuthorizedRequest, authorize } from './authentication.ts'
 import { ApiError, apiErrors } from './errors.ts'
 import { eraseFromIdempotencyRecords, type IdempotencyRecords, parseIdempotencyKey } from './idempotency.ts'
 import { type AnyInput, prefersReplica, readBody, readInput } from './input.ts'
@@ -15,8 +15,7 @@ import type {
   Principal,
   RecordKey,
 } from './operation.ts'
-import type { ApiRequest } from './request.ts'
-import { type HeaderFields, type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
+import { type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
 
 export type ExecuteOptions = {
@@ -27,24 +26,6 @@ export type ExecuteOptions = {
   readonly clock: Clock
   /** Removes secrets from a text. */
   redact(text: string): string
-}
-
-/** An authorized request for an operation. */
-export type AuthorizedRequest = {
-  readonly request: ApiRequest
-  readonly operation: Operation
-  /** Headers of all responses of the operation. */
-  readonly common: HeaderFields
-  readonly principal: Principal
-  readonly params: Readonly<Record<string, string>>
-  readonly path: string
-  readonly address: string
-  readonly now: number
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  /** The version of the database that the authentication has seen. */
-  readonly databaseVersion: number | undefined
 }
 
 const replicaHeaders = { 'Preference-Applied': 'read-replica' }

@@ -1,12 +1,20 @@
 import type { BlockList } from 'node:net'
-import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import {
+  type Authenticator,
+  type AuthorizedRequest,
+  type AuthResult,
+  authorize,
+  type RequestLog,
+  type RequestState,
+} from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
 import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
 import { rejectRemoved } from './deprecation.ts'
 import { ApiError, apiErrors, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
-import { type Method, type Operation, type Principal, respond } from './operation.ts'
+import { type Method, type Operation, respond } from './operation.ts'
 import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
 import {
   type ApiResponse,
@@ -16,7 +24,6 @@ import {
   operationHeaders,
   type PreparedResponse,
   prepareResponse,
-  rateLimitHeaderBlock,
 } from './response.ts'
 import { allowedMethods, basePath, type Route, Router, type WebPage } from './router.ts'
 
@@ -29,50 +36,12 @@ export type PipelineOptions = ExecuteOptions & {
   onFinished(finished: RequestLog): void
 }
 
-/** What is known of a request when it arrives. */
-type Received = {
-  readonly request: ApiRequest
-  readonly method: string
-  readonly startedAt: number
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  readonly address: string
-  readonly path: string
-  readonly route: Route | undefined
-  readonly operation: Operation | undefined
-  /** Headers of all responses of the operation. */
-  readonly common: HeaderFields
-  readonly now: number
-}
-
-/** What is logged and counted of a request when its response is ready. */
-export type RequestLog = Pick<
-  Received,
-  'requestId' | 'isRequestIdGenerated' | 'method' | 'path' | 'operation' | 'address'
-> & {
-  /** The path is a page, not an operation of the API. */
-  readonly isPage: boolean
-  readonly principal: Principal | undefined
-  readonly status: number
-  /** The error code, if the response is an error. */
-  readonly code: string | undefined
-  readonly seconds: number
-  /** What was thrown, if the status is 5xx. */
-  readonly error: unknown
-}
-
-type Outcome = {
-  readonly response: PreparedResponse
-  readonly code?: string
-  /** What was thrown, if the status is 5xx. */
-  readonly fault?: unknown
-}
-
 const nothingHere =
   'This path does not exist. The API is under /v1, its reference at /docs, guides at /guides.'
+const pathsOfApi = `${basePath}/`
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
+const noParams: Route['params'] = {}
 
 /** The steps that every request goes through, in order. */
 export class Pipeline {
@@ -91,75 +60,79 @@ export class Pipeline {
     this.#commonHeaders = new Map(operations.map((one) => [one, operationHeaders(one, publicUrl)]))
   }
 
-  handle(request: ApiRequest): Promise<ApiResponse> {
-    const received = this.#receive(request) // request id, client address, route
-    const isApi = request.problem !== undefined || isApiPath(received)
-    return isApi ? this.#serveApi(received) : this.#servePage(received)
+  /** Nothing is awaited that is available: the response to a cached read is there without a promise. */
+  handle(request: ApiRequest): MaybePromise<ApiResponse> {
+    const state = this.#receive(request) // request id, client address, route
+    const isApi = request.problem !== undefined || isApiPath(state)
+    return isApi ? this.#serveApi(state) : this.#servePage(state)
   }
 
-  async #serveApi(received: Received): Promise<ApiResponse> {
-    const { request, common } = received
-    const { authenticator } = this.#options
-    let cors: HeaderFields | undefined
-    let auth: AuthResult | undefined
-    let preference: HeaderFields | undefined
-    let outcome: Outcome
+  #serveApi(state: RequestState): MaybePromise<ApiResponse> {
+    let served: MaybePromise<PreparedResponse>
     try {
-      if (request.problem) throw protocolError(request.problem) // 400, 408, 413, 431
-      if (request.header('origin') !== undefined) cors = await allowKnownOrigin(request, authenticator)
-      if (request.method === 'OPTIONS')
-        outcome = { response: optionsResponse(request, received.route, cors) } // 404
-      else {
-        const authenticated = authenticate(received, authenticator) // counted for the rate limit
-        auth = authenticated instanceof Promise ? await authenticated : authenticated
-        cors = restrictOrigin(cors, request, auth)
-        if (auth.error) throw auth.error // 401, 403, 429
-        const route = selectRoute(received) // 404, 405, 410
-        const principal = authorize(request, auth.principal, route.operation) // 403
-        preference = appliedPreference(request, route.operation)
-        const executed = this.#execute(received, route, principal, auth) // 400, 409, 412 and others
-        outcome = { response: executed instanceof Promise ? await executed : executed }
-      }
+      served = this.#runSteps(state)
     } catch (thrown) {
-      outcome = failure(thrown, common)
+      return this.#finish(state, failure(state, thrown))
     }
-    const response = conditionalResponse(request, outcome.response) // 304, HEAD
-    this.#report(received, outcome, response.status, auth?.principal)
-    const rates = auth?.rateLimitHeaders ?? authenticator.rateLimitHeadersFor(received.address)
-    const callerHeaders = rateLimitHeaderBlock(rates)
-    callerHeaders.push('X-Request-Id', received.requestId)
-    if (cors || preference) callerHeaders.push(...headerBlock({ ...cors, ...preference }))
-    const { status, headers, body, stream } = response
-    return { status, headers, callerHeaders, body, stream }
+    if (!(served instanceof Promise)) return this.#finish(state, served)
+    return served
+      .catch((thrown: unknown) => failure(state, thrown))
+      .then((response) => this.#finish(state, response))
   }
 
-  #execute(
-    { request, requestId, isRequestIdGenerated, path, address, now, common }: Received,
-    { operation, params }: SelectedRoute,
-    principal: Principal,
-    { databaseVersion }: AuthResult,
-  ) {
-    const received = { request, requestId, isRequestIdGenerated, path, address, now, common }
-    return this.#executor.execute({ ...received, operation, params, principal, databaseVersion })
+  #runSteps(state: RequestState): MaybePromise<PreparedResponse> {
+    const { authenticator } = this.#options
+    const { problem, method } = state.request
+    if (problem) throw protocolError(problem) // 400, 408, 413, 431
+    return chain(allowKnownOrigin(state.origin, authenticator), (cors) => {
+      state.extraHeaders = cors
+      if (method === 'OPTIONS') return optionsResponse(state.request, state.route, cors) // 404
+      // Counted for the rate limit.
+      return chain(authenticate(state, authenticator), (auth) => this.#runOperation(state, auth))
+    })
+  }
+
+  #runOperation(state: RequestState, auth: AuthResult): MaybePromise<PreparedResponse> {
+    const { request } = state
+    state.rateLimitHeaders = auth.rateLimitHeaders
+    state.principal = auth.principal
+    state.databaseVersion = auth.databaseVersion
+    state.extraHeaders = restrictOrigin(state.extraHeaders, request, auth)
+    if (auth.error) throw auth.error // 401, 403, 429
+    const operation = selectOperation(state) // 404, 405, 410
+    authorize(request, auth.principal, operation) // 403
+    const preference = appliedPreference(request, operation)
+    if (preference) state.extraHeaders = { ...state.extraHeaders, ...preference }
+    return this.#executor.execute(state as AuthorizedRequest) // 400, 409, 412 and others
+  }
+
+  #finish(state: RequestState, prepared: PreparedResponse): ApiResponse {
+    const response = conditionalResponse(state.request, prepared) // 304, HEAD
+    this.#report(state, response.status)
+    const { requestId, extraHeaders, address } = state
+    const rates = state.rateLimitHeaders ?? this.#options.authenticator.rateLimitHeadersFor(address)
+    const callerHeaders = [...rates, 'X-Request-Id', requestId]
+    if (extraHeaders) callerHeaders.push(...headerBlock(extraHeaders))
+    const { status, headers, body, isAscii, stream } = response
+    return { status, headers, callerHeaders, body, isAscii, stream }
   }
 
   /** Logged and counted only if it fails with a 5xx, or if the page requires a key and the request is rejected. */
-  async #servePage(received: Received): Promise<ApiResponse> {
-    const { request, route, requestId } = received
-    let outcome: Outcome
+  async #servePage(state: RequestState): Promise<ApiResponse> {
+    const { request, route, requestId } = state
+    let response: PreparedResponse
     try {
-      outcome = { response: await this.#runPage(received) } // 404, 405, 429
+      response = await this.#runPage(state) // 404, 405, 429
     } catch (thrown) {
-      outcome = failure(thrown, noHeaders)
-      if (outcome.fault !== undefined || route?.page?.requiresKey)
-        this.#report(received, outcome, outcome.response.status)
+      response = failure(state, thrown)
+      if (state.error !== undefined || route?.page?.requiresKey) this.#report(state, response.status)
     }
     const cors = route?.page?.isPublic ? publicHeaders : noHeaders
     const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
-    return { ...conditionalResponse(request, outcome.response), callerHeaders }
+    return { ...conditionalResponse(request, response), callerHeaders }
   }
 
-  #runPage({ request, route, address }: Received): PreparedResponse | Promise<PreparedResponse> {
+  #runPage({ request, route, address }: RequestState): PreparedResponse | Promise<PreparedResponse> {
     const { method } = request
     const page = route?.page
     // Not limited: it costs nothing, and a browser could not read a 429 whose preflight has failed.
@@ -176,7 +149,8 @@ export class Pipeline {
     return page.serve(request, address)
   }
 
-  #receive(request: ApiRequest): Received {
+  #receive(request: ApiRequest): RequestState {
+    const startedAt = performance.now()
     const { method, target } = request
     const { trustedProxies, clock } = this.#options
     const given = parseRequestId(request.header('x-request-id'))
@@ -187,55 +161,52 @@ export class Pipeline {
     return {
       request,
       method,
-      startedAt: performance.now(),
+      startedAt,
       requestId: given ?? newRequestId(),
       isRequestIdGenerated: given === undefined,
       address: clientAddress(request.remoteAddress, request.header('x-forwarded-for'), trustedProxies),
+      origin: request.header('origin'),
       path,
       route,
+      params: route?.params ?? noParams,
+      isPage: route?.page !== undefined,
       operation,
       common: (operation && this.#commonHeaders.get(operation)) ?? noHeaders,
       now: clock(),
+      extraHeaders: undefined,
+      rateLimitHeaders: undefined,
+      principal: undefined,
+      databaseVersion: undefined,
+      status: 0,
+      code: undefined,
+      seconds: 0,
+      error: undefined,
     }
   }
 
-  #report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
-    const { requestId, isRequestIdGenerated, method, path, route, operation, address } = received
-    this.#options.onFinished({
-      requestId,
-      isRequestIdGenerated,
-      method,
-      path,
-      isPage: route?.page !== undefined,
-      operation,
-      address,
-      principal,
-      status,
-      code,
-      seconds: (performance.now() - received.startedAt) / 1000,
-      error: fault,
-    })
+  #report(state: RequestState, status: number): void {
+    state.status = status
+    state.seconds = (performance.now() - state.startedAt) / 1000
+    this.#options.onFinished(state)
   }
 }
 
-const isApiPath = ({ path, route }: Received): boolean =>
-  !route?.page && (path.startsWith(`${basePath}/`) || path === basePath)
+const isApiPath = ({ path, isPage }: RequestState): boolean =>
+  !isPage && (path.startsWith(pathsOfApi) || path === basePath)
 
-const authenticate = ({ request, address, operation }: Received, authenticator: Authenticator) =>
+const authenticate = ({ request, address, origin, operation }: RequestState, authenticator: Authenticator) =>
   authenticator.authenticate({
     authorization: request.header('authorization'),
     address,
-    origin: request.header('origin'),
+    origin,
     rateLimitExempt: operation?.rateLimitExempt ?? false,
   })
 
-type SelectedRoute = { readonly operation: Operation; readonly params: Route['params'] }
-
-function selectRoute({ route, operation, now }: Received): SelectedRoute {
+function selectOperation({ route, operation, now }: RequestState): Operation {
   if (!route) throw new ApiError(apiErrors.not_found)
   if (!operation) throw notAllowed(route)
   rejectRemoved(operation.deprecation, now)
-  return { operation, params: route.params }
+  return operation
 }
 
 function notAllowed(route: Route): ApiError {
@@ -243,8 +214,10 @@ function notAllowed(route: Route): ApiError {
   return new ApiError(apiErrors.method_not_allowed, `This path supports ${Allow}.`, { headers: { Allow } })
 }
 
-function failure(thrown: unknown, common: HeaderFields): Outcome {
+/** The error response, and its code for the log. */
+function failure(state: RequestState, thrown: unknown): PreparedResponse {
   const { status, body, headers, code } = toApiError(thrown)
-  const response = prepareResponse(respond(status, body, headers), common)
-  return { response, code, fault: status >= 500 ? thrown : undefined }
+  state.code = code
+  if (status >= 500) state.error = thrown
+  return prepareResponse(respond(status, body, headers), state.common)
 }

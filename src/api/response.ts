@@ -14,6 +14,8 @@ export type PreparedResponse = {
   readonly status: number
   readonly headers: HeaderBlock
   readonly body?: string | Uint8Array | undefined
+  /** Every character of the body is one byte, which Node writes faster. */
+  readonly isAscii?: boolean | undefined
   /** In place of `body`. */
   readonly stream?: StreamBody | undefined
 }
@@ -22,28 +24,6 @@ export type ApiResponse = PreparedResponse & {
   /** Request id, rate limit and CORS. */
   readonly callerHeaders: HeaderBlock
 }
-
-/** The state of a caller's rate limit windows, as header values. */
-export type RateLimitHeaders = {
-  readonly limit: string
-  readonly remaining: string
-  readonly reset: string
-  readonly policy: string
-  readonly windows: string
-}
-
-export const rateLimitHeaderBlock = (rates: RateLimitHeaders): string[] => [
-  'X-RateLimit-Limit',
-  rates.limit,
-  'X-RateLimit-Remaining',
-  rates.remaining,
-  'X-RateLimit-Reset',
-  rates.reset,
-  'RateLimit-Policy',
-  rates.policy,
-  'RateLimit',
-  rates.windows,
-]
 
 const json = {
   'Content-Type': 'application/json; charset=utf-8',
@@ -68,8 +48,9 @@ export function prepareResponse(
   const fields: Record<string, string> = { ...kind, ...common, ...headers }
   if (common.Link !== undefined && headers.Link !== undefined) fields.Link = `${headers.Link}, ${common.Link}`
   if (status === 401) fields['WWW-Authenticate'] = 'Bearer'
-  if (body !== undefined) fields['Content-Length'] = String(Buffer.byteLength(body))
-  return { status, headers: headerBlock(fields), body, stream: events }
+  const bytes = body === undefined ? 0 : Buffer.byteLength(body)
+  if (body !== undefined) fields['Content-Length'] = String(bytes)
+  return { status, headers: headerBlock(fields), body, isAscii: bytes === body?.length, stream: events }
 }
 
 const rowHeaders = new WeakMap<HeaderFields, HeaderBlock>()
@@ -81,8 +62,10 @@ export function rowResponse(row: { etag: string; json: string }, common: HeaderF
     shared = headerBlock({ ...json, ...common })
     rowHeaders.set(common, shared)
   }
-  const length = String(Buffer.byteLength(row.json))
-  return { status: 200, headers: [...shared, 'ETag', row.etag, 'Content-Length', length], body: row.json }
+  const { etag, json: body } = row
+  const bytes = Buffer.byteLength(body)
+  const headers = [...shared, 'ETag', etag, 'Content-Length', String(bytes)]
+  return { status: 200, headers, body, isAscii: bytes === body.length }
 }
 
 export function headerBlock(fields: HeaderFields): string[] {

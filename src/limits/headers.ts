@@ -1,23 +1,28 @@
-import type { RateLimitHeaders } from '../api/response.ts'
+import type { HeaderBlock } from '../api/response.ts'
 import { mostRestrictive, type Window, type Windows } from './window.ts'
 
 const secondsUp = (ms: number) => Math.ceil(ms / 1000)
 
 /**
- * The values of `X-RateLimit-*`, and of `RateLimit-Policy` and `RateLimit` in the syntax of
+ * The headers `X-RateLimit-*`, and of `RateLimit-Policy` and `RateLimit` in the syntax of
  * draft-ietf-httpapi-ratelimit-headers. A banned key has no requests left until the ban ends.
  */
-export function rateLimitHeaders(windows: Windows, now: number, bannedUntil = 0): RateLimitHeaders {
+export function rateLimitHeaders(windows: Windows, now: number, bannedUntil = 0): HeaderBlock {
   const { minute, day } = windows
   const { limit, remaining, resetsAt } = mostRestrictive(windows)
   const isBanned = bannedUntil > 0
-  return {
-    limit: String(limit),
-    remaining: isBanned ? '0' : String(remaining),
-    reset: String(secondsUp(isBanned ? bannedUntil : resetsAt)),
-    policy: `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
-    windows: `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
-  }
+  return [
+    'X-RateLimit-Limit',
+    String(limit),
+    'X-RateLimit-Remaining',
+    isBanned ? '0' : String(remaining),
+    'X-RateLimit-Reset',
+    String(secondsUp(isBanned ? bannedUntil : resetsAt)),
+    'RateLimit-Policy',
+    `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
+    'RateLimit',
+    `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
+  ]
 }
 
 /** Whole seconds until the second in `X-RateLimit-Reset`: a caller that waits this long is never too early. */

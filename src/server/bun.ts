@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiRequest } from '../api/request.ts'
-import type { ApiResponse } from '../api/response.ts'
+import type { ApiResponse, HeaderBlock } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
+import { chain } from '../maybePromise.ts'
 import { hasUnambiguousLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
@@ -45,11 +46,14 @@ export async function listenOnBun(
     hostname: host,
     port,
     idleTimeout: idleSeconds,
-    async fetch(request, self) {
+    fetch(request, self) {
       if (++requests % requestsPerCollection === 0) edenGC()
-      // A stream sends heartbeats.
-      if (/event-stream/i.test(request.headers.get('accept') ?? '')) self.timeout(request, 0)
-      return toResponse(await handle(fromRequest(request, self.requestIP(request)?.address ?? '')))
+      const received = fromRequest(request, self.requestIP(request)?.address ?? '')
+      return chain(handle(received), (response) => {
+        // A stream sends heartbeats.
+        if (response.stream) self.timeout(request, 0)
+        return toResponse(response)
+      })
     },
   })
   return {
@@ -84,14 +88,35 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
   }
 }
 
-function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {
-  const fields: Record<string, string> = {}
-  for (const block of [headers, callerHeaders])
-    for (let index = 0; index < block.length; index += 2)
-      fields[block[index] as string] = block[index + 1] as string
+export function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {
   // A view of a Buffer is a valid body; the type of a Buffer is wider.
   const content = body as string | Uint8Array<ArrayBuffer> | undefined
-  return new Response(content ?? (stream ? toReadableStream(stream) : null), { status, headers: fields })
+  return new Response(content ?? (stream ? toReadableStream(stream) : null), {
+    status,
+    headers: toHeaders(headers.concat(callerHeaders)),
+  })
+}
+
+/** The last headers with each number of names, which no response has many of. */
+const lastHeaders = new Map<number, { readonly headers: Headers; readonly block: HeaderBlock }>()
+
+/** A response copies its headers, so the next one with the same names uses the same object: most values are the same. */
+function toHeaders(block: HeaderBlock): Headers {
+  const last = lastHeaders.get(block.length)
+  const isReused = last !== undefined && haveSameNames(block, last.block)
+  const headers = isReused ? last.headers : new Headers()
+  // If a value cannot be set, the object has values of two responses and is not used again.
+  lastHeaders.delete(block.length)
+  for (let index = 0; index < block.length; index += 2)
+    if (!isReused || block[index + 1] !== last.block[index + 1])
+      headers.set(block[index] as string, block[index + 1] as string)
+  lastHeaders.set(block.length, { headers, block })
+  return headers
+}
+
+function haveSameNames(block: HeaderBlock, other: HeaderBlock): boolean {
+  for (let index = 0; index < block.length; index += 2) if (block[index] !== other[index]) return false
+  return true
 }
 
 function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {

@@ -69,7 +69,8 @@ export class Connection {
     // What was read is parsed to its end, also after the connection is closed or has failed.
     if (this.socket.destroyed || this.#problem) return
     this.#shared.requests++
-    exchange.response.once('close', () => this.#next(exchange))
+    // Not `once`, which takes longer: a response is closed only once.
+    exchange.response.on('close', () => this.#next(exchange))
     if (!this.#current) return void this.#serve(exchange)
     this.#waiting.push(exchange)
     const total = ++this.#shared.waiting

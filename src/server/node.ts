@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { RequestProblem } from '../api/request.ts'
+import type { ApiResponse } from '../api/response.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
 import { http } from '../nodeHttp.ts'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
@@ -18,6 +21,8 @@ const serverOptions: ServerOptions = {
   joinDuplicateHeaders: true,
   // Without it Node responds 400 without a body; the adapter checks the header.
   requireHostHeader: false,
+  // A request without a body has no stream that must be read to its end.
+  optimizeEmptyRequests: true,
 }
 const defaultIdleMs = 65_000
 /** A connection is closed when it is idle in more sweeps than this. */
@@ -41,30 +46,30 @@ export async function listenOnNode(
       onClosed: onConnectionClosed,
     },
     {
-      serve: ({ request, response }) => void serve(request, response),
-      reject: (socket, problem) => void reject(socket, problem),
+      serve: ({ request, response }) => serve(request, response),
+      reject: (socket, problem) => reject(socket, problem),
     },
   )
 
-  async function serve(request: NodeRequest, response: ServerResponse): Promise<void> {
-    try {
-      if (shutdown.listenerClosed) await shutdown.listenerClosed
-      writeResponse(request, response, await handle(request), shutdown.isStopping)
+  function serve(request: NodeRequest, response: ServerResponse): void {
+    const write = (handled: ApiResponse) => {
+      writeResponse(request, response, handled, shutdown.isStopping)
       closeIfStalled(response, bounds.stalledMs)
-    } catch {
-      // The client must not wait for a response that cannot be written.
-      response.destroy()
     }
+    run(response, () => {
+      const handled = chain(shutdown.listenerClosed, () => handle(request))
+      // What was read together with the request is parsed first: the body may be part of it.
+      return request.isComplete ? chain(handled, write) : Promise.resolve(handled).then(write)
+    })
   }
 
-  async function reject(socket: Socket, problem: ReturnType<typeof toRequestProblem>): Promise<void> {
-    try {
-      writeToSocket(socket, await handle(unreadableRequest(socket, problem)))
-      lingeringClose(socket)
-    } catch {
-      socket.destroy()
-    }
-  }
+  const reject = (socket: Socket, problem: RequestProblem) =>
+    run(socket, () =>
+      chain(handle(unreadableRequest(socket, problem)), (response) => {
+        writeToSocket(socket, response)
+        lingeringClose(socket)
+      }),
+    )
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(message.socket)
@@ -100,5 +105,15 @@ export async function listenOnNode(
       await shutdown.stop()
       clearInterval(sweeper)
     },
+  }
+}
+
+/** The client must not wait for a response that cannot be written. */
+function run(target: ServerResponse | Socket, respond: () => MaybePromise<void>): void {
+  try {
+    const responded = respond()
+    if (responded instanceof Promise) responded.catch(() => target.destroy())
+  } catch {
+    target.destroy()
   }
 }

@@ -34,9 +34,14 @@ export class NodeRequest implements ApiRequest {
     return this.#problem
   }
 
-  /** Whether all of it has arrived. */
+  /** Whether all of it has arrived. Node knows that of a request without a body only when it has parsed what follows. */
   get isComplete(): boolean {
-    return this.#message.complete
+    return this.#message.complete || !this.#hasBody
+  }
+
+  get #hasBody(): boolean {
+    const { 'content-length': length, 'transfer-encoding': encoding } = this.#message.headers
+    return length !== undefined || encoding !== undefined
   }
 
   /** Whether the client waits for 100 before it sends the body. */
@@ -58,9 +63,8 @@ export class NodeRequest implements ApiRequest {
   }
 
   async body(bytesMax: number): Promise<Uint8Array | undefined> {
-    const { 'content-length': length, 'transfer-encoding': encoding } = this.#message.headers
-    if (length === undefined && encoding === undefined) return new Uint8Array()
-    if (Number(length ?? 0) > bytesMax) return undefined
+    if (!this.#hasBody) return new Uint8Array()
+    if (Number(this.header('content-length') ?? 0) > bytesMax) return undefined
     if (this.#problem) throw new BodyError(this.#problem)
     if (this.isContinueAwaited) {
       this.#response.writeContinue()
@@ -118,13 +122,14 @@ const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): bool
 export function writeResponse(
   request: NodeRequest,
   response: ServerResponse,
-  { status, headers, callerHeaders, body, stream }: ApiResponse,
+  { status, headers, callerHeaders, body, isAscii, stream }: ApiResponse,
   isLast: boolean,
 ): void {
-  const { complete, httpVersion } = response.req
+  const { httpVersion } = response.req
+  const { isComplete } = request
   const saysClose = status >= 400 && headerValue(headers, 'Connection') === 'close'
   // With an unread body the start of the next request cannot be found.
-  const mustClose = isLast || request.isContinueAwaited || (request.problem !== undefined && !complete)
+  const mustClose = isLast || request.isContinueAwaited || (request.problem !== undefined && !isComplete)
   const isClosing = saysClose || mustClose
   const isKeptAlive =
     !isClosing && httpVersion === '1.1' && !/\bclose\b/i.test(request.header('connection') ?? '')
@@ -132,7 +137,8 @@ export function writeResponse(
   const encoding = stream && httpVersion === '1.1' ? chunked : []
   response.writeHead(status, [...headers, ...callerHeaders, ...connection, ...encoding])
   if (stream) writeStream(stream, response)
-  else if (complete || response.socket === null || !isClosing) response.end(body)
+  else if (isComplete || response.socket === null || !isClosing)
+    response.end(body, isAscii ? 'latin1' : 'utf8')
   else {
     // Also if the response has no body.
     response.flushHeaders()

@@ -1,5 +1,6 @@
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 
 export type RunningServer = {
   readonly port: number
@@ -8,8 +9,8 @@ export type RunningServer = {
 }
 
 export type Handlers = {
-  /** Serves every request, also one that is not valid HTTP. Rejects only if even an error response is impossible. */
-  handle(request: ApiRequest): Promise<ApiResponse>
+  /** Serves every request, also one that is not valid HTTP. Fails only if even an error response is impossible. */
+  handle(request: ApiRequest): MaybePromise<ApiResponse>
   onConnectionClosed?(reason: ConnectionCloseReason, address: string): void
 }
 

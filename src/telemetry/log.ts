@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
-import type { RequestLog } from '../api/pipeline.ts'
+import type { RequestLog } from '../api/authentication.ts'
 import { systemClock, timestamp } from '../clock.ts'
 import { readableLine, requestMessage } from './readableLog.ts'
 

@@ -1,4 +1,4 @@
-import type { RequestLog } from '../api/pipeline.ts'
+import type { RequestLog } from '../api/authentication.ts'
 import type { DatabaseStats } from '../database/database.ts'
 import { measureProcess } from './processMetrics.ts'
 import { metricText } from './prometheus.ts'

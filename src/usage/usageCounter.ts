@@ -1,4 +1,4 @@
-import type { RequestLog } from '../api/pipeline.ts'
+import type { RequestLog } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
@@ -60,9 +60,10 @@ export class UsageCounter {
     if (method === 'OPTIONS' || isPage) return
     const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
-    if (status >= 500) increment(counts, errorsName)
-    else if (code !== undefined && isRejection(status)) increment(counts, rejectedName(code))
-    if (operation?.deprecation) increment(counts, deprecatedName(operation.id))
+    if (status >= 500) counts.others = increment(counts.others, errorsName)
+    else if (code !== undefined && isRejection(status))
+      counts.others = increment(counts.others, rejectedName(code))
+    if (operation?.deprecation) counts.others = increment(counts.others, deprecatedName(operation.id))
   }
 
   /** Flushes if the interval has passed. */
@@ -158,7 +159,6 @@ export class UsageCounter {
 
 const startOf = (ms: number, lengthMs: number): number => Math.floor(ms / lengthMs) * lengthMs
 
-function increment(counts: Counts, name: string): void {
-  counts.others ??= new Map()
-  counts.others.set(name, (counts.others.get(name) ?? 0) + 1)
+function increment(counts = new Map<string, number>(), name: string): Map<string, number> {
+  return counts.set(name, (counts.get(name) ?? 0) + 1)
 }

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { errorCatalogue } from '../support/errorCatalogue.ts'
 import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
+import { assertSameNames } from '../support/sameNames.ts'
 import { sources } from '../support/sources.ts'
 
 /** Errors that are returned where there is no operation to declare them. */
@@ -41,10 +42,8 @@ describe('the error codes', () => {
   })
 
   test('are those of the Error in OpenAPI', () => {
-    assert.deepEqual(
-      document.components.schemas.KnownErrorCode.enum.toSorted(),
-      [...errorCatalogue.keys()].sort(),
-    )
+    const { enum: described } = document.components.schemas.KnownErrorCode
+    assertSameNames('The enum KnownErrorCode in openapi.json', described, errorCatalogue.keys())
   })
 
   test('are those of the guide, with their statuses', () => {
@@ -58,7 +57,12 @@ describe('the error codes', () => {
       documented.length,
       'No code is documented twice.',
     )
-    assert.deepEqual(Object.fromEntries(documented), statuses)
+    const shown = ([code, status]: readonly [string, number]) => `${code} (${status})`
+    assertSameNames(
+      'The table of docs/guides/errors.md',
+      documented.map(shown),
+      Object.entries(statuses).map(shown),
+    )
   })
 
   test('have a default message', () => {

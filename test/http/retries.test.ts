@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { operationsOf, readDocument, root } from '../support/openapi.ts'
+import { root } from '../support/openapi.ts'
+import { createTargets, describedOperations, withTargets } from '../support/operationTargets.ts'
+import { assertSameNames } from '../support/sameNames.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -17,18 +19,6 @@ async function idOf(path: string, body: unknown): Promise<number> {
 
 const addPet = () => idOf('/pets', { name: 'Milo', categoryId: 3 })
 
-/** Creates a new resource for each operation. */
-const created: Record<string, () => Promise<number>> = {
-  '/pets/{petId}': addPet,
-  '/categories/{categoryId}': () => idOf('/categories', { name: 'Birds' }),
-  '/webhooks/{webhookId}': () =>
-    idOf('/webhooks', { url: 'https://hooks.example/', events: ['pet.created'] }),
-  '/keys/{keyId}': async () => (await service.makeKey()).id,
-  '/keys/{keyId}/ban': async () => (await service.makeKey()).id,
-  '/store/orders/{orderId}/customer': async () =>
-    idOf('/store/orders', { petId: await addPet(), customer: { name: 'Ada' } }),
-}
-
 describe('a second DELETE gets the response in the guide', () => {
   const guide = readFileSync(`${root}docs/guides/retries.md`, 'utf8')
   /** The rows such as "| `DELETE /pets/{petId}`, ... | 404 ... |". */
@@ -37,19 +27,15 @@ describe('a second DELETE gets the response in the guide', () => {
       [...paths.matchAll(/`DELETE ([^`]+)`/g)].map(([, path = '']) => [path, Number(status)] as const),
     ),
   )
-  const documented = operationsOf(readDocument('openapi.json'))
-    .filter(({ method }) => method === 'DELETE')
-    .map(({ path }) => path)
+  const documented = describedOperations.filter(({ method }) => method === 'DELETE').map(({ path }) => path)
 
   test('which names every one that there is', () => {
-    assert.deepEqual([...promised.keys()].sort(), documented.sort())
+    assertSameNames('The rows of docs/guides/retries.md', promised.keys(), documented)
   })
 
   for (const template of documented) {
     test(template, async () => {
-      const create = created[template]
-      assert.ok(create, 'This test knows how to create what is deleted.')
-      const path = template.replace(/\{\w+\}/, String(await create()))
+      const path = withTargets(template, await createTargets(service, template))
       assert.equal((await send('DELETE', path)).status, 204)
       assert.equal((await send('DELETE', path)).status, promised.get(template))
     })

@@ -10,6 +10,7 @@ import { packClient } from '../support/clientPackage.ts'
 import { clientRuntimes } from '../support/clientRuntimes.ts'
 import { temporaryFolder } from '../support/engine.ts'
 import { startServer } from '../support/process.ts'
+import { assertSameNames } from '../support/sameNames.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const project = temporaryFolder()
@@ -52,7 +53,11 @@ describe('a strict TypeScript program uses every method of the client', () => {
       server.child.kill('SIGTERM')
       const { stderr } = await server.ended
       const used = [...stderr.matchAll(/"operation":"(\w+)"/g)].map(([, id]) => id)
-      assert.deepEqual([...new Set(used)].sort(), Object.keys(operations).sort())
+      assertSameNames(
+        'Operations that test/support/everyMethod.ts uses',
+        used.map(String),
+        Object.keys(operations),
+      )
     })
   }
 })

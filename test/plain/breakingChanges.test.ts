@@ -3,7 +3,20 @@ import { describe, test } from 'node:test'
 import { breakingChanges, forbiddenChanges } from '../support/breakingChanges.ts'
 import { type Node, readDocument } from '../support/openapi.ts'
 
-const baseline = readDocument('docs/openapi/1.0.0.json')
+const { paths, ...rest }: Node = readDocument('docs/openapi/1.0.0.json')
+/** What the changes below are about. Comparing the whole document would take several times as long. */
+const changedPaths = [
+  '/pets',
+  '/pets/{petId}',
+  '/limits',
+  '/keys',
+  '/keys/{keyId}',
+  '/keys/{keyId}/rotate',
+  '/store/inventory',
+  '/events',
+  '/webhooks',
+]
+const baseline: Node = { ...rest, paths: Object.fromEntries(changedPaths.map((path) => [path, paths[path]])) }
 
 describe('an incompatible change of an operation that is not stable', () => {
   const after = structuredClone(baseline)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { RequestLog } from '../../src/api/pipeline.ts'
+import type { RequestLog } from '../../src/api/authentication.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { metricText } from '../../src/telemetry/prometheus.ts'
 import { parsePrometheus } from '../support/prometheus.ts'

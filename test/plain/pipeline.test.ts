@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, test } from 'node:test'
-import { Pipeline, type PipelineOptions, type RequestLog } from '../../src/api/pipeline.ts'
+import type { RequestLog } from '../../src/api/authentication.ts'
+import { Pipeline, type PipelineOptions } from '../../src/api/pipeline.ts'
 import type { ApiRequest } from '../../src/api/request.ts'
 import { headerValue } from '../../src/api/response.ts'
 
-const rates = { limit: '60', remaining: '59', reset: '1', policy: 'p', windows: 'w' }
+const rates = ['X-RateLimit-Limit', '60', 'X-RateLimit-Remaining', '59']
 
 function pipelineOf(options: Partial<PipelineOptions>) {
   const logged: RequestLog[] = []

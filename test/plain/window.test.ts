@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { headerValue } from '../../src/api/response.ts'
 import { rateLimitHeaders, retryAfterSeconds } from '../../src/limits/headers.ts'
 import type { Limits } from '../../src/limits/plans.ts'
 import {
@@ -378,12 +379,13 @@ test('headers agree with the windows, and a request after Retry-After is admitte
         const windows = subject.windows(allowed, now)
         const headers = rateLimitHeaders(windows, now)
         const { resetsAt, remaining } = mostRestrictive(windows)
-        assert.equal(Number(headers.remaining), remaining)
-        assert.equal(Number(headers.reset), Math.ceil(resetsAt / 1000))
+        const reset = Number(headerValue(headers, 'X-RateLimit-Reset'))
+        assert.equal(Number(headerValue(headers, 'X-RateLimit-Remaining')), remaining)
+        assert.equal(reset, Math.ceil(resetsAt / 1000))
         if (outcome === 'admitted') continue
         assert.equal(remaining, 0)
         const back = now + Number(retryAfterSeconds(resetsAt, now)) * 1000
-        assert.ok(back >= Number(headers.reset) * 1000)
+        assert.ok(back >= reset * 1000)
         const returning = new Subject()
         returning.state = subject.state
         assert.equal(returning.request(allowed, back), 'admitted')

@@ -31,7 +31,10 @@ const settings = {
   // Tests create many databases; with these settings that causes few checkpoints.
   max_wal_size: '4GB',
   checkpoint_timeout: '1h',
-  autovacuum_naptime: '1min',
+  // The databases are small and short-lived.
+  autovacuum: 'off',
+  wal_init_zero: 'off',
+  update_process_title: 'off',
 }
 
 const { PETSTORE_TEST_POSTGRES_BIN } = process.env

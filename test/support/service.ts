@@ -34,7 +34,7 @@ export type TestService = Client & {
 }
 
 /** Intervals of half a second and more, shortened. */
-const testBounds = { limiterFlushMs: 50, dueMs: 50, changePollMs: 50, replicaCheckMs: 50 }
+const testBounds = { limiterFlushMs: 100, dueMs: 100, changePollMs: 100, replicaCheckMs: 100 }
 
 export type TestServiceOptions = {
   /** `now` is the time of the start. */

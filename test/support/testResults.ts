@@ -49,7 +49,7 @@ export async function collectResults(
   function fail(name: string, place: string, error: unknown): void {
     results.failed++
     const { cause } = error as { cause?: unknown }
-    console.log(`${styleText('red', '✖')} ${name} (${label}, ${place})\n${indent(inspect(cause ?? error))}`)
+    console.log(`${styleText('red', '✖')} ${name} (${label}, ${place})\n${indent(describe(cause ?? error))}`)
   }
 
   tests.on('test:complete', ({ name, nesting, file, line, details, skip, todo }) => {
@@ -83,6 +83,20 @@ export async function collectResults(
   }
 
   for await (const { type, data } of tests) if (type === 'test:stderr') process.stderr.write(data.message)
+}
+
+/** A failure shows so much of its message. A whole document would hide what is wrong. */
+const messageLinesMax = 40
+
+function describe(error: unknown): string {
+  const { code, stack } = error as { code?: string; stack?: string }
+  // The message of a failed assertion shows the difference, so its values need not be shown again.
+  const lines = (code === 'ERR_ASSERTION' && stack ? stack : inspect(error)).split('\n')
+  const end = lines.findIndex((line) => /^ +at /.test(line))
+  const message = end === -1 ? lines : lines.slice(0, end)
+  const left = message.length - messageLinesMax
+  const more = left > 0 ? [`... and ${left} more lines`] : []
+  return [...message.slice(0, messageLinesMax), ...more, ...lines.slice(message.length)].join('\n')
 }
 
 const indent = (text: string) => text.replaceAll(/^/gm, '    ')

@@ -25,6 +25,9 @@ export type ConsoleTest = {
   visit(path: string, run: (opened: PageVisit) => Promise<void>, options?: VisitOptions): Promise<void>
 }
 
+/** Animations take CPU time, and checks of colours wait for their end. */
+const still = { ...desktop, reducedMotion: 'reduce' } as const
+
 /** Pages are rate limited by address, and the clock of a test service stands still: each page has another address. */
 const addressTrusted = { PETSTORE_TRUSTED_PROXIES: '127.0.0.1' }
 let visits = 0
@@ -42,7 +45,7 @@ export function useConsole(
     if (!hasBrowser) return
     ensureConsoleBuilt()
     chromium = await useBrowser()
-    shared = await chromium.browser.newContext(desktop)
+    shared = await chromium.browser.newContext(still)
     await prepare(test)
   })
   after(() => chromium?.close())
@@ -63,7 +66,7 @@ export function useConsole(
     async visit(path, run, { service: other, key, ...options } = {}) {
       const { base, operatorKey } = other ?? service
       const isShared = Object.keys(options).length === 0
-      const context = isShared ? shared : await chromium.browser.newContext({ ...desktop, ...options })
+      const context = isShared ? shared : await chromium.browser.newContext({ ...still, ...options })
       const page = await context.newPage()
       try {
         await page.setExtraHTTPHeaders(nextAddress())

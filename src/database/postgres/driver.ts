@@ -3,6 +3,7 @@ import {
   type DatabaseConnection,
   Kysely,
   PostgresAdapter,
+  PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely'
@@ -42,7 +43,7 @@ export class PostgresDb extends Kysely<Tables> implements Db {
             acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
             releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
           }),
-        createIntrospector: notSupported,
+        createIntrospector: (db) => new PostgresIntrospector(db),
         createQueryCompiler: () => queryCompiler,
       },
     })

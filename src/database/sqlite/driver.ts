@@ -6,6 +6,7 @@ import {
   type QueryResult,
   type SelectModifierNode,
   SqliteAdapter,
+  SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
@@ -41,7 +42,7 @@ export class SqliteDb extends Kysely<Tables> implements Db {
         createAdapter: () => adapter,
         createDriver: () =>
           Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqlite }),
-        createIntrospector: notSupported,
+        createIntrospector: (db) => new SqliteIntrospector(db),
         createQueryCompiler: () => queryCompiler,
       },
     })
