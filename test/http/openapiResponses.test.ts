@@ -14,6 +14,7 @@ import {
   resolve,
 } from '../support/openapi.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { assertSameNames } from '../support/sameNames.ts'
 import { startTestService } from '../support/service.ts'
 import {
   loopbackAllowed,
@@ -402,15 +403,16 @@ describe('the responses of the service match the document', () => {
   })
 
   test('for every type of event, in the feed and in webhooks', async () => {
-    const typesOf = (all: readonly { type: string }[]) => [...new Set(all.map(({ type }) => type))].sort()
-    await eventually('every type is in the feed', async () => {
-      const { json } = await sendRequest('listEvents', 200, { query: '?after=0&limit=1000' })
-      return typesOf(json).join() === eventTypes.toSorted().join()
-    })
-    const expected = [...eventTypes, 'webhook.test'].sort().join()
-    await eventually('a message of every type was received', async () => {
-      return typesOf(receiverOfAll.received).join() === expected
-    })
+    const typesOf = (all: readonly { type: string }[]) => new Set(all.map(({ type }) => type))
+    const isComplete = (types: ReadonlySet<string>) => eventTypes.every((type) => types.has(type))
+    const inFeed = async () =>
+      typesOf((await sendRequest('listEvents', 200, { query: '?after=0&limit=1000' })).json)
+    const received = () => typesOf(receiverOfAll.received)
+    // If a type does not come, the comparison names it.
+    await eventually('every type', async () => isComplete(await inFeed())).catch(() => {})
+    assertSameNames('The event types that the requests of this test cause', await inFeed(), eventTypes)
+    await eventually('every type', () => isComplete(received())).catch(() => {})
+    assertSameNames('The event types of the messages', received(), [...eventTypes, 'webhook.test'])
     const { parameters, requestBody } = document.webhooks.event.post
     for (const { type, body, headers } of receiverOfAll.received) {
       const { schema } = requestBody.content['application/json']
@@ -458,6 +460,6 @@ describe('the responses of the service match the document', () => {
       Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
     )
     const missing = described.filter((pair) => !seen.has(pair) && !/ (500|503)$/.test(pair))
-    assert.deepEqual(missing, [])
+    assert.deepEqual(missing, [], `This test causes no such response: ${missing.join(', ')}.`)
   })
 })
