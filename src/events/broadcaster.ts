@@ -1,9 +1,8 @@
-import { setTimeout as pause, setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import { ConcurrencyLimit } from '../database/concurrencyLimit.ts'
 import { type Database, DatabaseUnavailableError } from '../database/database.ts'
-import { SharedRun } from '../database/sharedRun.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { eventsAfter, lastPrunedEventId } from './queries.ts'
 import {
@@ -44,10 +43,12 @@ export class EventBroadcaster implements StreamSource {
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax, { waitMaxMs: catchUpWaitMaxMs })
   position = 0
-  readonly #reads = new SharedRun(() => this.#readNewEvents())
   #isReading = false
-  readonly #checks = new SharedRun(() => this.#check())
+  #isWakePending = false
+  #nextReadAt = 0
+  #readTimer: NodeJS.Timeout | undefined
   #checkTimer: NodeJS.Timeout | undefined
+  #isChecking = false
   #isClosed = false
 
   constructor(options: BroadcasterOptions) {
@@ -71,7 +72,14 @@ export class EventBroadcaster implements StreamSource {
 
   /** Reads new events. Called when there may be some. */
   wake(): void {
-    if (this.#streams.size > 0) void this.#reads.run()
+    this.#isWakePending = true
+    if (this.#streams.size === 0 || this.#isReading || this.#readTimer) return
+    const waitMs = this.#nextReadAt - performance.now()
+    if (waitMs <= 0) return void this.#readNewEvents()
+    this.#readTimer = setTimeout(() => {
+      this.#readTimer = undefined
+      void this.#readNewEvents()
+    }, waitMs)
   }
 
   /** Ends every stream. Streams that are opened later end immediately. */
@@ -86,8 +94,7 @@ export class EventBroadcaster implements StreamSource {
     if (this.#streams.size === 0 && !this.#isReading) this.position = stream.options.newest
     this.#streams.add(stream)
     const { heartbeatMs, slowReaderMs } = this.#options.bounds
-    const intervalMs = Math.min(checkMs, heartbeatMs, slowReaderMs)
-    this.#checkTimer ??= setInterval(() => void this.#checks.run(), intervalMs)
+    this.#checkTimer ??= setInterval(() => void this.#check(), Math.min(checkMs, heartbeatMs, slowReaderMs))
     stream.catchUp()
     // Events may have been recorded since `newest` was read.
     this.wake()
@@ -98,7 +105,9 @@ export class EventBroadcaster implements StreamSource {
     this.#accesses.release(stream.options.access)
     if (this.#streams.size === 0) {
       clearInterval(this.#checkTimer)
+      clearTimeout(this.#readTimer)
       this.#checkTimer = undefined
+      this.#readTimer = undefined
     }
   }
 
@@ -128,6 +137,7 @@ export class EventBroadcaster implements StreamSource {
 
   async #readNewEvents(): Promise<void> {
     this.#isReading = true
+    this.#isWakePending = false
     try {
       // After a full page there may be more.
       while (this.#streams.size > 0 && (await this.#broadcastPage()) === pageEventsMax)
@@ -137,7 +147,8 @@ export class EventBroadcaster implements StreamSource {
       this.#endAll(streamEndMessages.failed)
     }
     this.#isReading = false
-    await pause(coalesceMs, undefined, { ref: false })
+    this.#nextReadAt = performance.now() + coalesceMs
+    if (this.#isWakePending) this.wake()
   }
 
   /** Sends the next page of events to the live streams. Returns the number of events. */
@@ -161,12 +172,15 @@ export class EventBroadcaster implements StreamSource {
   }
 
   async #check(): Promise<void> {
+    if (this.#isChecking) return
+    this.#isChecking = true
     try {
       await this.#forEachAllowedStream((stream) => stream.check(performance.now(), this.#options.bounds))
     } catch (error) {
       // The next check tries again.
       this.onFault(error)
     }
+    this.#isChecking = false
   }
 
   /** Ends the streams that are no longer allowed, and calls `action` with the others. */
