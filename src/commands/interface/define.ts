@@ -11,7 +11,7 @@ export type Call<O = object> = {
   readonly program: Command
 }
 
-type Example = readonly [commandLine: string, explanation: string]
+export type Example = readonly [commandLine: string, explanation: string]
 
 type Definition = {
   readonly name: string

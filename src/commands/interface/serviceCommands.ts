@@ -50,7 +50,7 @@ export function addServiceCommands(program: Command): void {
       ['petstore completion zsh > ~/.zfunc/_petstore', 'For zsh, with ~/.zfunc in $fpath before compinit.'],
       ['petstore completion fish > ~/.config/fish/completions/petstore.fish', 'For fish.'],
     ],
-    load: () => import('../completion.ts'),
+    load: () => import('./completionScripts.ts'),
     isPublic: true,
   }).addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
 
