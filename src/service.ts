@@ -23,7 +23,6 @@ import { RestoreDetector } from './restoreDetector.ts'
 import { createJobs, defaultJobBounds, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
-import { StopProgress } from './stopProgress.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -43,7 +42,7 @@ export type Service = {
   /** Completes requests in progress, writes pending counts, and closes the database. */
   stop(): Promise<void>
   /** What the stop waits for. */
-  readonly stopProgress: StopProgress
+  readonly stopProgress: { readonly step: string }
 }
 
 const defaultBounds = {
@@ -214,20 +213,24 @@ async function serve(
   startup.finish()
   const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, log, bounds }), log)
 
-  const stopProgress = new StopProgress()
+  const stopProgress = { step: 'the first step' }
+  const wait = async (step: string, work: Promise<unknown>) => {
+    stopProgress.step = step
+    await work
+  }
   async function stop() {
     startup.stop()
     broadcaster.close()
     const delivererStopped = deliverer.stop()
-    await stopProgress.wait('requests in progress', server.stop())
+    await wait('requests in progress', server.stop())
     const scheduleStopped = stopSchedule()
     try {
-      await stopProgress.wait('the delivery of webhooks', delivererStopped)
-      await stopProgress.wait('scheduled jobs', scheduleStopped)
+      await wait('the delivery of webhooks', delivererStopped)
+      await wait('scheduled jobs', scheduleStopped)
       const flushed = Promise.all([limiter.flush(), usage.flush().catch(logFailure(log))])
-      await stopProgress.wait('the write of the counts', flushed)
+      await wait('the write of the counts', flushed)
     } finally {
-      await stopProgress.wait('the database to close', database.close())
+      await wait('the database to close', database.close())
     }
   }
   return { port: server.port, newOperatorKey, failed, stop, stopProgress }
