@@ -23,7 +23,10 @@ export async function findChanges(
       for (let from = 0; from < all.length; from += resource.batchMax) {
         const some = all.slice(from, from + resource.batchMax)
         const found = noCounts()
-        for (const [at, change] of (await changesOf(db, resource, some)).entries()) {
+        const changes: readonly RecordChange[] = db
+          ? await resource.findChanges(db, some, systemClock())
+          : some.map(() => 'added')
+        for (const [at, change] of changes.entries()) {
           const isRepeated = seen.add(resource, some[at] as ResourceRecord)
           found[change === 'added' && isRepeated ? 'changed' : change]++
         }
@@ -33,13 +36,6 @@ export async function findChanges(
   }
   return counts
 }
-
-const changesOf = async (
-  db: Db | undefined,
-  resource: Resource,
-  records: readonly ResourceRecord[],
-): Promise<RecordChange[]> =>
-  db ? resource.findChanges(db, records, systemClock()) : records.map(() => 'added')
 
 /** What identifies the records of the file so far. */
 class SeenRecords {

@@ -58,11 +58,8 @@ function openReport(file: string, inputFile = '-'): number {
   throw new Error('The report must be another file than the import.')
 }
 
-/** A line is wrong. */
+/** A line is wrong. Any other error stops the import, even with --skip-bad. */
 export class LineError extends Error {}
-
-/** Stops the import, even with --skip-bad: the format is unknown, or the file needs --with-keys. */
-export class FatalLineError extends Error {}
 
 /** What is wrong with a line. Rethrows all other errors. */
 export function problemOf(error: unknown): string {
