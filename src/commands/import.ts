@@ -59,7 +59,7 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   } finally {
     conflicts.close()
     problems.close()
-    input.close()
+    await input.close()
   }
 }
 

@@ -47,7 +47,7 @@ export async function applyFile(
     for await (const batch of readRecords(input.open(), options)) {
       signal.throwIfAborted()
       // Its lines would not be those that were checked.
-      input.assertUnchanged()
+      await input.assertUnchanged()
       const [problem] = batch.problems
       if (problem && !skipBad) throw new Error(`Line ${problem.line}: ${problem.reason}.`)
       await add(batch, (line) => line > resumedAfterLine && !skippedLines.has(line))
