@@ -50,7 +50,7 @@ export function createJobs(options: JobsOptions): Job[] {
     { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueMs, run: async () => deliverer.wake() },
     { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
-    { intervalMs: dueMs, run: async () => void (restore.isPending && (await restore.check())) },
+    { intervalMs: dueMs, run: async () => void (restore.isPending() && (await restore.check())) },
   ]
 }
 

@@ -19,7 +19,7 @@ import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { createOperations } from './operations.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
-import { RestoreDetector } from './restoreDetector.ts'
+import { startRestoreDetector } from './restoreDetector.ts'
 import { createJobs, defaultJobBounds, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
@@ -98,7 +98,7 @@ type Parts = Awaited<ReturnType<typeof wire>>
 /** Creates every part and connects them. Nothing runs yet. */
 async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds, additional = { operations: [], pages: [] } } = options
-  const restore = await RestoreDetector.start(database)
+  const restore = await startRestoreDetector(database)
   const metrics = new Metrics(() => {
     const stats = database.stats()
     return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
@@ -109,7 +109,7 @@ async function wire(database: Database, options: WireOptions) {
     ...{ database, clock, limitClock: options.limitClock },
     ...{ environment: config.environment, banAfterRejections: config.banAfterRejections },
     isSqlite,
-    isSameDatabase: (db) => restore.isSameDatabase(db),
+    isSameDatabase: restore.isSameDatabase,
     isStale: async (token) => token === config.adminKey && (await restore.check()),
     whenStarted: () => startup.wait(),
     onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isSqlite }),
@@ -135,7 +135,7 @@ async function wire(database: Database, options: WireOptions) {
     ...common,
     flushIntervalMs: bounds.usageFlushMs,
     readFlushIntervalMs: bounds.usageReadFlushMs,
-    isSameDatabase: (db) => restore.isSameDatabase(db),
+    isSameDatabase: restore.isSameDatabase,
   })
   const ownOperations = createOperations({
     ...{ database, broadcaster, config },
@@ -144,7 +144,7 @@ async function wire(database: Database, options: WireOptions) {
   })
   const operations = [...ownOperations, ...additional.operations]
   const isReady = createReadiness({
-    checks: [() => startup.state === 'started', () => !restore.isPending],
+    checks: [() => startup.state === 'started', () => !restore.isPending()],
     ping: () => database.ping(),
   })
   const idempotencyRecords = new IdempotencyRecords(database)

@@ -41,9 +41,10 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=100')
   const read = readOptions(options, file)
-  const input = await openInput(file)
-  const problems = new Problems(options.report, file)
-  const conflicts = new FileConflicts()
+  await using opened = new AsyncDisposableStack()
+  const input = opened.adopt(await openInput(file), (each) => each.close())
+  const problems = opened.adopt(new Problems(options.report, file), (each) => each.close())
+  const conflicts = opened.adopt(new FileConflicts(), (each) => each.close())
   const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
     const checked = await checkFile(input, read, conflicts, problems, signal)
@@ -56,10 +57,6 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   } catch (error) {
     // For the database, it is a `DatabaseUnavailableError`.
     throw explainTemporary(error, 'temporary files')
-  } finally {
-    conflicts.close()
-    problems.close()
-    await input.close()
   }
 }
 

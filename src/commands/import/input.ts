@@ -25,7 +25,8 @@ export async function openInput(given: string | undefined): Promise<ImportInput>
   if (isStandardInput && process.stdin.isTTY) console.error('Reading standard input. End it with Ctrl-D.')
   const copy = await openTemporaryFile()
   const source = isStandardInput ? process.stdin : createReadStream(given)
-  await copy.writeFile(source).catch((cause: unknown) => {
+  await copy.writeFile(source).catch(async (cause: unknown) => {
+    await copy.close()
     const message = `The input cannot be copied (${(cause as Error).message}): set TMPDIR to a folder with enough space.`
     throw new Error(message, { cause })
   })

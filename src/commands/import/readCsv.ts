@@ -36,14 +36,14 @@ export async function* readCsv(
   /** Returns the text of a record that may continue, if it has at most `restMax` characters. */
   const read = (text: string, batch: Batch, restMax: number): string => {
     for (let start = 0; start < text.length; ) {
-      const delimiter = columns?.delimiter ?? findDelimiter(firstLine(text))
+      const delimiter = columns?.delimiter ?? findDelimiter(text.slice(0, endOfLine(text, 0)))
       const parsed = parseCsvRecord(text, start, delimiter)
       if (typeof parsed === 'number' && text.length - start <= restMax) return text.slice(start)
       const problem = quoteProblem(text, start, parsed, columns)
       if (problem) reportCell(problem, columns, nextLine, batch)
       else if (typeof parsed !== 'number' && !isBlank(parsed.cells)) {
         if (columns) readRow(parsed.cells, columns, nextLine, batch)
-        else columns = readHeader(parsed.cells, firstLine(text), options)
+        else columns = readHeader(parsed.cells, delimiter, options)
       }
       // A wrong quotation mark makes only its own line wrong: the next ones may be records.
       const end = problem || typeof parsed === 'number' ? endOfLine(text, start) : parsed.end
@@ -111,11 +111,10 @@ function reportCell(
   batch.problems.push(problem)
 }
 
-const firstLine = (text: string): string => text.slice(0, endOfLine(text, 0))
 const endOfLine = (text: string, from: number): number => text.indexOf('\n', from) + 1 || text.length
 const isBlank = (cells: readonly string[]): boolean => cells.length === 1 && cells[0]?.trim() === ''
 
-function readHeader(cells: readonly string[], line: string, options: ReadOptions): Columns {
+function readHeader(cells: readonly string[], delimiter: string, options: ReadOptions): Columns {
   const headers = cells.map((cell) => cell.trim())
   const found: { [Name in Field]?: number } = {}
   for (const [at, header] of headers.entries()) {
@@ -135,7 +134,7 @@ function readHeader(cells: readonly string[], line: string, options: ReadOptions
         `The header has no column ${field}. Its columns are: ${headers.join(', ')}. Use --map HEADER=${field}.`,
       )
   }
-  return { ...found, headers, delimiter: findDelimiter(line) }
+  return { ...found, headers, delimiter }
 }
 
 function fieldOf(header: string, { map, externalId }: ReadOptions): Field | undefined {

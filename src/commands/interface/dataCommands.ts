@@ -3,9 +3,7 @@ import { define, jsonOption, repeatable } from './define.ts'
 
 /** Adds the commands that read and write data in bulk. */
 export function addDataCommands(program: Command): void {
-  define(program, {
-    name: 'seed',
-    summary: 'add sample animals',
+  define(program, 'seed', 'add sample animals', {
     description:
       'Adds sample animals in six named categories. Every run adds the same ones. Creates the database if there is none.',
     examples: [['petstore seed --count 1000', 'Add 1,000 animals.']],
@@ -35,9 +33,7 @@ With --with-keys, an existing key (with the same secret, or the same id and crea
 If the database is changed at the same time so that a line conflicts with it, the import stops. The lines before it stay imported.`
 
 function addImport(program: Command): void {
-  define(program, {
-    name: 'import',
-    summary: 'read data from CSV or NDJSON',
+  define(program, 'import', 'read data from CSV or NDJSON', {
     description: importDescription,
     examples: [
       ['petstore import animals.ndjson', 'Add or update animals.'],
@@ -80,9 +76,7 @@ The export is consistent, and a server can use the database at the same time. Wi
 NDJSON contains names of customers. Make sure that only you can read the file (umask 077).`
 
 function addExport(program: Command): void {
-  define(program, {
-    name: 'export',
-    summary: 'write data as NDJSON or CSV',
+  define(program, 'export', 'write data as NDJSON or CSV', {
     description: exportDescription,
     examples: [
       ['petstore export > petstore.ndjson', 'Write everything.'],
@@ -96,9 +90,7 @@ function addExport(program: Command): void {
 }
 
 function addBackups(program: Command): void {
-  define(program, {
-    name: 'backup',
-    summary: 'copy the embedded database',
+  define(program, 'backup', 'copy the embedded database', {
     description:
       'Writes a consistent copy of the embedded database to a file, which must not exist. The copy is verified. A server can use the database at the same time. If the command fails or is interrupted, it leaves no file. For PostgreSQL, use its own tools, such as pg_dump.',
     examples: [['petstore backup petstore-2027-01-31.db', 'Write a backup.']],
@@ -106,9 +98,7 @@ function addBackups(program: Command): void {
   })
     .argument('<file>', 'the file to write')
     .addOption(jsonOption())
-  define(program, {
-    name: 'restore',
-    summary: 'restore a backup',
+  define(program, 'restore', 'restore a backup', {
     description:
       'Restores the embedded database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database. If the command fails or is interrupted, nothing is changed.',
     examples: [['petstore restore petstore-2027-01-31.db --replace', 'Replace the database.']],

@@ -5,9 +5,7 @@ import { define, type Example, jsonOption, repeatable } from './define.ts'
 
 /** Adds the subcommands of "petstore keys". */
 export function addKeyCommands(program: Command): void {
-  const keys = define(program, {
-    name: 'keys',
-    summary: 'manage API keys',
+  const keys = define(program, 'keys', 'manage API keys', {
     description: 'Manages API keys. A running server applies the changes within 2 seconds.',
     examples: [
       ['petstore keys list', 'Show all keys.'],
@@ -16,7 +14,7 @@ export function addKeyCommands(program: Command): void {
   }).usage('<command> [options]')
   const add = (name: ActionName, summary: string, description: string, examples: readonly Example[]) => {
     const load = async () => ({ run: (await import('../keys.ts')).runAction(name) })
-    return define(keys, { name, summary, description, examples, load })
+    return define(keys, name, summary, { description, examples, load })
   }
   const addWithId = (...definition: Parameters<typeof add>) =>
     add(...definition).argument('<id>', 'the id of the key')
