@@ -16,6 +16,9 @@ export function addDataCommands(program: Command): void {
   addBackups(program)
 }
 
+const formatOption = (description: string): Option =>
+  new Option('--format <format>', description).choices(['csv', 'ndjson'])
+
 const importDescription = `Reads animals from a CSV file or an NDJSON file, or everything from a file of "petstore export". "-" or no file means standard input. Creates the database if there is none. The service can keep running.
 
 NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}. CSV has a header with the same names: id, externalId, name, categoryId, status. Other columns are ignored, unless --map gives them one of these names.
@@ -48,12 +51,7 @@ function addImport(program: Command): void {
     load: () => import('../import.ts'),
   })
     .argument('[file]', 'a file whose name ends in .csv or .ndjson, or - for standard input')
-    .addOption(
-      new Option('--format <format>', 'format of the file, if its name does not tell').choices([
-        'csv',
-        'ndjson',
-      ]),
-    )
+    .addOption(formatOption('format of the file, if its name does not tell'))
     .addOption(repeatable('--map <header=field>', 'read a CSV column as this field'))
     .option(
       '--external-id <column>',
@@ -84,7 +82,7 @@ function addExport(program: Command): void {
     ],
     load: () => import('../export.ts'),
   })
-    .addOption(new Option('--format <format>', 'csv or ndjson (default: ndjson)').choices(['csv', 'ndjson']))
+    .addOption(formatOption('csv or ndjson (default: ndjson)'))
     .option('--without-keys', 'leave out keys and counters; "petstore import" then needs no --with-keys')
     .addOption(jsonOption('print the number of records as one line of JSON to standard error'))
 }
