@@ -31,8 +31,6 @@ type Options = {
   readonly withKeys?: boolean
 }
 
-type RunOptions = Call<Options>['options'] & { readonly signal: AbortSignal }
-
 /** Lines were left out. */
 const skippedLinesCode = 3
 
@@ -50,7 +48,7 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
     const checked = await checkFile(input, read, conflicts, problems, signal)
     const findConflicts = (db?: Db) => conflicts.find(db, checked.digest, problems, signal)
     const importCommand = options.dryRun ? dryRun : importFile
-    await importCommand(env, { ...checked, input, problems, findConflicts }, { ...options, signal })
+    await importCommand(env, { ...checked, input, problems, findConflicts, signal }, options)
   }
   try {
     await interruptible(() => 'nothing was imported', work)
@@ -78,6 +76,7 @@ function readOptions({ format, map = [], externalId, withKeys = false }: Options
 type File = CheckedFile & {
   readonly input: ImportInput
   readonly problems: Problems
+  readonly signal: AbortSignal
   /** The lines that are left out. Without a database, nothing is stored. */
   findConflicts(db?: Db): Promise<ReadonlySet<number>>
 }
@@ -85,9 +84,9 @@ type File = CheckedFile & {
 async function importFile(
   env: NodeJS.ProcessEnv,
   file: File,
-  { skipBad = false, json, signal }: RunOptions,
+  { skipBad = false, json }: Call<Options>['options'],
 ): Promise<void> {
-  const { problems, options } = file
+  const { problems, options, signal } = file
   const rejectWrongLines = () => {
     if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
   }
@@ -130,18 +129,14 @@ async function importFile(
   printResult(json, result, sentences.filter(Boolean).join('\n'))
 }
 
-async function dryRun(
-  env: NodeJS.ProcessEnv,
-  file: File,
-  { json: isJson, signal }: RunOptions,
-): Promise<void> {
+async function dryRun(env: NodeJS.ProcessEnv, file: File, { json: isJson }: Call['options']): Promise<void> {
   const { problems } = file
   const check = async (database?: Database) => {
     const skippedLines = await file.findConflicts(database?.read)
     const resumedAfterLine = database ? await committedLine(database.read, file.digest) : 0
     const isWanted = (line: number) => line > resumedAfterLine && !skippedLines.has(line)
     const batches = readRecords(file.input.open(), file.options)
-    const counts = await findChanges(database?.read, batches, isWanted, signal)
+    const counts = await findChanges(database?.read, batches, isWanted, file.signal)
     return { changes: changesOf(counts), resumedAfterLine }
   }
   const { changes, resumedAfterLine } = await withDatabase(env, check, {

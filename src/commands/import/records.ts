@@ -8,11 +8,10 @@ import type { Problem } from './problems.ts'
 export const formatVersion = 1
 
 export const headerType = 'petstore'
-const counterSchema = integer(0, idMax).optional()
 const headerSchema = z.object({
   type: z.literal(headerType),
   format: integer(formatVersion, formatVersion),
-  ...Object.fromEntries(counters.map(({ name }) => [name, counterSchema])),
+  ...Object.fromEntries(counters.map(({ name }) => [name, integer(0, idMax).optional()])),
 })
 
 /** What the reader and the writer of a file need of a resource. */
