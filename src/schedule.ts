@@ -23,13 +23,12 @@ export const defaultJobBounds = {
   dueMs: 1_000,
   sweepMs: 60_000,
 }
-type JobBounds = Readonly<typeof defaultJobBounds>
 
 type JobsOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly bounds: JobBounds
+  readonly bounds: Readonly<typeof defaultJobBounds>
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
   readonly deliverer: Deliverer

@@ -32,9 +32,6 @@ export async function run({ env, options, args: [file = ''] }: Call): Promise<vo
       throw withOutcome('No backup was written.', explained)
     },
   )
-  printResult(
-    options.json,
-    { file, bytes, rows },
-    `Backed up ${bytes} bytes to ${file}: ${describeCounts(rows)}.`,
-  )
+  const sentence = `Backed up ${bytes} bytes to ${file}: ${describeCounts(rows)}.`
+  printResult(options.json, { file, bytes, rows }, sentence)
 }

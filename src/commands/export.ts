@@ -48,10 +48,8 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
     })
     // After the database was closed: the reader of the output may be slow.
     if (counters) await write(counters, copy.lines(exported))
-    const named = (isCsv ? exported : countedResources).map(({ type, countName }) => [
-      countName,
-      counts.get(type) ?? 0,
-    ])
+    const counted = isCsv ? exported : countedResources
+    const named = counted.map(({ type, countName }) => [countName, counts.get(type) ?? 0])
     // Standard output has the data.
     if (options.json) console.error(JSON.stringify(Object.fromEntries(named)))
   } catch (error) {

@@ -48,11 +48,8 @@ export async function applyPets(
     return { ...noCounts(), added: pets.length }
   }
   // Before the pets, in the order of all locks.
-  await ensureCategories(
-    trx,
-    pets.map(({ categoryId }) => categoryId),
-    now,
-  )
+  const categoryIds = pets.map(({ categoryId }) => categoryId)
+  await ensureCategories(trx, categoryIds, now)
   const isStored = trx.dialect.isIn('id', storedIds)
   await findStoredPets(trx, isStored, true)
   const statuses = await orders.statusesByOpenOrders(trx, petIds, now)
