@@ -23,11 +23,10 @@ export const createBanReporter =
     const bannedUntil = timestamp(untilMs)
     log.warn({ keyId: id, until: bannedUntil }, 'key banned')
     if (!recordsBans) return
-    const event = { id, bannedUntil }
     database
       .write(async (trx) => {
         const now = clock()
-        await recordEvent(trx, now, 'key.banned', event)
+        await recordEvent(trx, now, 'key.banned', { id, bannedUntil })
         await recordAudit(trx, byService(now), 'key.banned', `key ${id}`)
       })
       .catch(logFailure(log))

@@ -9,6 +9,7 @@ export type Config = ReturnType<typeof readConfig>
 
 /** Lists all problems, so that they can be fixed in one go. */
 export class ConfigError extends Error {
+  readonly exitCode = 2
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {

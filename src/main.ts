@@ -2,10 +2,8 @@
 import { userInfo } from 'node:os'
 import { styleText } from 'node:util'
 import { assetUrl, readAsset } from './assets.ts'
-import { describeError, UsageError } from './commands/cli.ts'
+import { describeError } from './commands/cli.ts'
 import { serviceOfThisProcess, useInstalledService } from './commands/installedService.ts'
-import { InterruptedError } from './commands/interruption.ts'
-import { ConfigError } from './config.ts'
 
 /** As a shell reports a process that SIGPIPE ended. */
 const closedPipeCode = 141
@@ -25,11 +23,6 @@ async function main(args: readonly string[]): Promise<void> {
   await program.parseAsync(args, { from: 'user' })
 }
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof InterruptedError) return error.exitCode
-  return error instanceof UsageError || error instanceof ConfigError ? 2 : 1
-}
-
 /** The reader of the output may close it at any time, as `| head` does. */
 function onOutputError(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(closedPipeCode)
@@ -39,12 +32,13 @@ function onOutputError(error: NodeJS.ErrnoException): void {
 
 if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', onOutputError)
 await main(process.argv.slice(2)).catch((error: unknown) => {
+  const { exitCode = 1 } = error as { exitCode?: number }
   // Help and version are thrown too.
-  if ((error as { exitCode?: unknown }).exitCode === 0) return
+  if (exitCode === 0) return
   console.error(styleText('red', describeError(error), { stream: process.stderr }))
-  process.exitCode = exitCodeOf(error)
+  process.exitCode = exitCode
   const service = serviceOfThisProcess()
-  if (service && process.exitCode === 1)
+  if (service && exitCode === 1)
     console.error(
       `This command ran as the user ${userInfo().username}, with the settings in ${service.settingsFile}.`,
     )

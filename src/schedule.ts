@@ -23,13 +23,12 @@ export const defaultJobBounds = {
   dueMs: 1_000,
   sweepMs: 60_000,
 }
-type JobBounds = Readonly<typeof defaultJobBounds>
 
 type JobsOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly bounds: JobBounds
+  readonly bounds: Readonly<typeof defaultJobBounds>
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
   readonly deliverer: Deliverer
@@ -50,7 +49,7 @@ export function createJobs(options: JobsOptions): Job[] {
     { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueMs, run: async () => deliverer.wake() },
     { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
-    { intervalMs: dueMs, run: async () => void (restore.isPending && (await restore.check())) },
+    { intervalMs: dueMs, run: async () => void (restore.isPending() && (await restore.check())) },
   ]
 }
 

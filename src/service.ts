@@ -19,11 +19,10 @@ import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { createOperations } from './operations.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
-import { RestoreDetector } from './restoreDetector.ts'
+import { startRestoreDetector } from './restoreDetector.ts'
 import { createJobs, defaultJobBounds, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
-import { StopProgress } from './stopProgress.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -43,7 +42,7 @@ export type Service = {
   /** Completes requests in progress, writes pending counts, and closes the database. */
   stop(): Promise<void>
   /** What the stop waits for. */
-  readonly stopProgress: StopProgress
+  readonly stopProgress: { readonly step: string }
 }
 
 const defaultBounds = {
@@ -99,7 +98,7 @@ type Parts = Awaited<ReturnType<typeof wire>>
 /** Creates every part and connects them. Nothing runs yet. */
 async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds, additional = { operations: [], pages: [] } } = options
-  const restore = await RestoreDetector.start(database)
+  const restore = await startRestoreDetector(database)
   const metrics = new Metrics(() => {
     const stats = database.stats()
     return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
@@ -110,7 +109,7 @@ async function wire(database: Database, options: WireOptions) {
     ...{ database, clock, limitClock: options.limitClock },
     ...{ environment: config.environment, banAfterRejections: config.banAfterRejections },
     isSqlite,
-    isSameDatabase: (db) => restore.isSameDatabase(db),
+    isSameDatabase: restore.isSameDatabase,
     isStale: async (token) => token === config.adminKey && (await restore.check()),
     whenStarted: () => startup.wait(),
     onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isSqlite }),
@@ -136,7 +135,7 @@ async function wire(database: Database, options: WireOptions) {
     ...common,
     flushIntervalMs: bounds.usageFlushMs,
     readFlushIntervalMs: bounds.usageReadFlushMs,
-    isSameDatabase: (db) => restore.isSameDatabase(db),
+    isSameDatabase: restore.isSameDatabase,
   })
   const ownOperations = createOperations({
     ...{ database, broadcaster, config },
@@ -145,7 +144,7 @@ async function wire(database: Database, options: WireOptions) {
   })
   const operations = [...ownOperations, ...additional.operations]
   const isReady = createReadiness({
-    checks: [() => startup.state === 'started', () => !restore.isPending],
+    checks: [() => startup.state === 'started', () => !restore.isPending()],
     ping: () => database.ping(),
   })
   const idempotencyRecords = new IdempotencyRecords(database)
@@ -214,20 +213,24 @@ async function serve(
   startup.finish()
   const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, log, bounds }), log)
 
-  const stopProgress = new StopProgress()
+  const stopProgress = { step: 'the first step' }
+  const wait = async (step: string, work: Promise<unknown>) => {
+    stopProgress.step = step
+    await work
+  }
   async function stop() {
     startup.stop()
     broadcaster.close()
     const delivererStopped = deliverer.stop()
-    await stopProgress.wait('requests in progress', server.stop())
+    await wait('requests in progress', server.stop())
     const scheduleStopped = stopSchedule()
     try {
-      await stopProgress.wait('the delivery of webhooks', delivererStopped)
-      await stopProgress.wait('scheduled jobs', scheduleStopped)
+      await wait('the delivery of webhooks', delivererStopped)
+      await wait('scheduled jobs', scheduleStopped)
       const flushed = Promise.all([limiter.flush(), usage.flush().catch(logFailure(log))])
-      await stopProgress.wait('the write of the counts', flushed)
+      await wait('the write of the counts', flushed)
     } finally {
-      await stopProgress.wait('the database to close', database.close())
+      await wait('the database to close', database.close())
     }
   }
   return { port: server.port, newOperatorKey, failed, stop, stopProgress }

@@ -3,11 +3,6 @@ export class Startup {
   readonly #finished = Promise.withResolvers<void>()
   state: 'starting' | 'started' | 'stopping' = 'starting'
 
-  constructor() {
-    // A start can fail without any request waiting for it.
-    this.#finished.promise.catch(() => {})
-  }
-
   wait(): Promise<void> | undefined {
     return this.state === 'starting' ? this.#finished.promise : undefined
   }
@@ -18,6 +13,8 @@ export class Startup {
   }
 
   fail(error: Error): void {
+    // A start can fail without any request waiting for it.
+    this.#finished.promise.catch(() => {})
     this.#finished.reject(error)
   }
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Backup, backupDatabase, TargetExistsError } from '../database/sqlite/backup.ts'
+import { backupDatabase, TargetExistsError } from '../database/sqlite/backup.ts'
 import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { explainUnwritable, explainUnwritableFile, otherDataFolder } from '../database/sqlite/unwritable.ts'
@@ -16,26 +16,22 @@ export async function run({ env, options, args: [file = ''] }: Call): Promise<vo
   if (!existsSync(dirname(file)))
     throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
   const dataDir = sqliteDataDir(env)
-  const { bytes, rows } = await interruptible(
-    () => 'no backup was written',
-    (signal) => backUp(databaseFile(dataDir), file, signal),
-  ).catch((error: unknown) => {
-    // Reading the database creates files next to it.
-    const explained = explainUnwritable(explainUnwritableFile(error, file), dataDir, otherDataFolder)
-    throw withOutcome('No backup was written.', explained)
-  })
-  printResult(
-    options.json,
-    { file, bytes, rows },
-    `Backed up ${bytes} bytes to ${file}: ${describeCounts(rows)}.`,
+  const source = databaseFile(dataDir)
+  const backUp = async (signal: AbortSignal) => {
+    if (!exists(source)) throw missingFile(source)
+    // Reading the database creates files next to it, which get its mode.
+    repairModes(source)
+    using progress = new Progress('Copying')
+    const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
+    return await backupDatabase(source, file, { tables: countedTables, onProgress, signal })
+  }
+  const { bytes, rows } = await interruptible(() => 'no backup was written', backUp).catch(
+    (error: unknown) => {
+      // Reading the database creates files next to it.
+      const explained = explainUnwritable(explainUnwritableFile(error, file), dataDir, otherDataFolder)
+      throw withOutcome('No backup was written.', explained)
+    },
   )
-}
-
-async function backUp(source: string, file: string, signal: AbortSignal): Promise<Backup> {
-  if (!exists(source)) throw missingFile(source)
-  // Reading the database creates files next to it, which get its mode.
-  repairModes(source)
-  using progress = new Progress('Copying')
-  const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
-  return await backupDatabase(source, file, { tables: countedTables, onProgress, signal })
+  const sentence = `Backed up ${bytes} bytes to ${file}: ${describeCounts(rows)}.`
+  printResult(options.json, { file, bytes, rows }, sentence)
 }

@@ -1,7 +1,9 @@
 import { fstatSync, writeSync } from 'node:fs'
 
-/** The command line is wrong: exit code 2. */
-export class UsageError extends Error {}
+/** The command line is wrong. */
+export class UsageError extends Error {
+  readonly exitCode = 2
+}
 
 export function parseInteger(
   option: string,

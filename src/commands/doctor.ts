@@ -4,8 +4,10 @@ import { printResult } from './cli.ts'
 import { checkDatabase } from './doctor/checkDatabase.ts'
 import { checkDisk } from './doctor/checkDisk.ts'
 import { checkPort } from './doctor/checkPort.ts'
-import { type Finding, ok, problem, warning } from './doctor/finding.ts'
+import { type Finding, findingsOf } from './doctor/finding.ts'
 import type { Call } from './interface/define.ts'
+
+const { ok, warning, problem } = findingsOf('configuration')
 
 export async function run({ env, options }: Call): Promise<void> {
   const findings = await examine(env)
@@ -20,20 +22,16 @@ async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     config = readConfig(env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return error.problems.map((each) => problem('configuration', each, 'See docs/guides/running.md.'))
+    return error.problems.map((each) => problem(each, 'See docs/guides/running.md.'))
   }
-  const unknown = unknownSettingWarnings(env).map((each) =>
-    warning('configuration', each, 'Remove or rename it.'),
-  )
   const { environment, host, port, databaseUrl, dataDir } = config
-  const message = `Node ${process.versions.node}, ${environment}, ${host} port ${port}.`
   return [
-    ok('configuration', message),
-    ...unknown,
-    ...(databaseUrl === undefined ? checkDisk(dataDir) : []),
-    ...(await checkDatabase(config)),
+    ok(`Node ${process.versions.node}, ${environment}, ${host} port ${port}.`),
+    unknownSettingWarnings(env).map((each) => warning(each, 'Remove or rename it.')),
+    databaseUrl === undefined ? checkDisk(dataDir) : [],
+    await checkDatabase(config),
     await checkPort(config),
-  ]
+  ].flat()
 }
 
 const colors = { ok: 'green', warning: 'yellow', problem: 'red' } as const

@@ -9,12 +9,11 @@ import { ExportCopy } from './export/copy.ts'
 import { copyInBatches } from './export/copyInBatches.ts'
 import { type Counters, readCounters, readLines, type TypedLine } from './export/lines.ts'
 import { formatCsvRecord, markFormula } from './import/csv.ts'
-import { formatVersion } from './import/records.ts'
+import { formatVersion, headerType } from './import/records.ts'
 import type { Call } from './interface/define.ts'
 import { Progress } from './output/progress.ts'
 
 type Options = { readonly withoutKeys?: boolean; readonly format?: 'csv' | 'ndjson' }
-type Lines = AsyncIterable<TypedLine> | Iterable<TypedLine>
 
 export async function run({ env, options }: Call<Options>): Promise<void> {
   const isCsv = options.format === 'csv'
@@ -24,9 +23,19 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
     : resources.filter(({ requiresWithKeys }) => withKeys || !requiresWithKeys)
   /** The number of lines of each type. */
   const counts = new Map<string, number>()
-  const write = (counters: Counters, lines: Lines) => {
-    const counted = countLines(lines, counts)
-    return writeLines(isCsv ? toCsv(counted) : toNdjson(withKeys && counters, counted))
+  const write = async (counters: Counters, lines: AsyncIterable<TypedLine> | Iterable<TypedLine>) => {
+    using progress = new Progress('Exporting')
+    let count = 0
+    const writeLine = async (line: string) => {
+      if (!writeOutput(`${line}\n`)) await once(process.stdout, 'drain')
+      progress.show(++count, 'lines')
+    }
+    const header = { type: headerType, format: formatVersion, ...(withKeys && counters) }
+    await writeLine(isCsv ? formatCsvRecord(petCsvFields) : toJson(header))
+    for await (const { type, text } of lines) {
+      await writeLine(isCsv ? toCsv(text) : text)
+      counts.set(type, (counts.get(type) ?? 0) + 1)
+    }
   }
   const copy = new ExportCopy()
   try {
@@ -39,10 +48,8 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
     })
     // After the database was closed: the reader of the output may be slow.
     if (counters) await write(counters, copy.lines(exported))
-    const named = (isCsv ? exported : countedResources).map(({ type, countName }) => [
-      countName,
-      counts.get(type) ?? 0,
-    ])
+    const counted = isCsv ? exported : countedResources
+    const named = counted.map(({ type, countName }) => [countName, counts.get(type) ?? 0])
     // Standard output has the data.
     if (options.json) console.error(JSON.stringify(Object.fromEntries(named)))
   } catch (error) {
@@ -52,38 +59,13 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
   }
 }
 
-async function* countLines(lines: Lines, counts: Map<string, number>): AsyncGenerator<string> {
-  for await (const { type, text } of lines) {
-    counts.set(type, (counts.get(type) ?? 0) + 1)
-    yield text
-  }
-}
-
-async function* toNdjson(counters: Counters | false, lines: AsyncIterable<string>): AsyncGenerator<string> {
-  yield toJson({ type: 'petstore', format: formatVersion, ...counters })
-  yield* lines
-}
-
 /** Only pets, with the columns that an import reads. */
-async function* toCsv(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  yield formatCsvRecord(petCsvFields)
-  for await (const line of lines) {
-    const pet = parseJson(line) as Record<string, unknown>
-    // Only texts can be formulas. Numbers, which can be negative, stay numbers for other programs.
-    yield formatCsvRecord(
-      petCsvFields.map((field) => {
-        const value = pet[field] ?? ''
-        return typeof value === 'string' ? markFormula(value) : String(value)
-      }),
-    )
-  }
-}
-
-async function writeLines(lines: AsyncIterable<string>): Promise<void> {
-  using progress = new Progress('Exporting')
-  let count = 0
-  for await (const line of lines) {
-    if (!writeOutput(`${line}\n`)) await once(process.stdout, 'drain')
-    progress.show(++count, 'lines')
-  }
+function toCsv(line: string): string {
+  const pet = parseJson(line) as Record<string, unknown>
+  // Only texts can be formulas. Numbers, which can be negative, stay numbers for other programs.
+  const cells = petCsvFields.map((field) => {
+    const value = pet[field] ?? ''
+    return typeof value === 'string' ? markFormula(value) : String(value)
+  })
+  return formatCsvRecord(cells)
 }

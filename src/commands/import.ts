@@ -11,14 +11,12 @@ import { byResource, describeCounts, listOf, totalOf } from './counts.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile } from './import/applyFile.ts'
 import type { KindCounts } from './import/applyRecords.ts'
-import { type CheckedFile, checkFile } from './import/checkFile.ts'
-import { FileConflicts } from './import/conflicts.ts'
+import { type CheckedFile, checkFile, FileConflicts } from './import/checkFile.ts'
 import { findChanges } from './import/dryRun.ts'
-import { type ImportInput, openInput } from './import/input.ts'
+import { type ImportInput, openInput, rejectOtherFormats } from './import/input.ts'
 import { Problems } from './import/problems.ts'
 import { readRecords } from './import/readRecords.ts'
 import type { ReadOptions } from './import/records.ts'
-import { rejectOtherFormats } from './import/rejectOtherFormats.ts'
 import { committedLine } from './import/resume.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
@@ -33,8 +31,6 @@ type Options = {
   readonly withKeys?: boolean
 }
 
-type RunOptions = Call<Options>['options'] & { readonly signal: AbortSignal }
-
 /** Lines were left out. */
 const skippedLinesCode = 3
 
@@ -43,25 +39,22 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=100')
   const read = readOptions(options, file)
-  const input = await openInput(file)
-  const problems = new Problems(options.report, file)
-  const conflicts = new FileConflicts()
+  await using opened = new AsyncDisposableStack()
+  const input = opened.adopt(await openInput(file), (each) => each.close())
+  const problems = opened.adopt(new Problems(options.report, file), (each) => each.close())
+  const conflicts = opened.adopt(new FileConflicts(), (each) => each.close())
   const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
     const checked = await checkFile(input, read, conflicts, problems, signal)
     const findConflicts = (db?: Db) => conflicts.find(db, checked.digest, problems, signal)
     const importCommand = options.dryRun ? dryRun : importFile
-    await importCommand(env, { ...checked, input, problems, findConflicts }, { ...options, signal })
+    await importCommand(env, { ...checked, input, problems, findConflicts, signal }, options)
   }
   try {
     await interruptible(() => 'nothing was imported', work)
   } catch (error) {
     // For the database, it is a `DatabaseUnavailableError`.
     throw explainTemporary(error, 'temporary files')
-  } finally {
-    conflicts.close()
-    problems.close()
-    input.close()
   }
 }
 
@@ -83,6 +76,7 @@ function readOptions({ format, map = [], externalId, withKeys = false }: Options
 type File = CheckedFile & {
   readonly input: ImportInput
   readonly problems: Problems
+  readonly signal: AbortSignal
   /** The lines that are left out. Without a database, nothing is stored. */
   findConflicts(db?: Db): Promise<ReadonlySet<number>>
 }
@@ -90,9 +84,9 @@ type File = CheckedFile & {
 async function importFile(
   env: NodeJS.ProcessEnv,
   file: File,
-  { skipBad = false, json, signal }: RunOptions,
+  { skipBad = false, json }: Call<Options>['options'],
 ): Promise<void> {
-  const { problems, options } = file
+  const { problems, options, signal } = file
   const rejectWrongLines = () => {
     if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
   }
@@ -135,18 +129,14 @@ async function importFile(
   printResult(json, result, sentences.filter(Boolean).join('\n'))
 }
 
-async function dryRun(
-  env: NodeJS.ProcessEnv,
-  file: File,
-  { json: isJson, signal }: RunOptions,
-): Promise<void> {
+async function dryRun(env: NodeJS.ProcessEnv, file: File, { json: isJson }: Call['options']): Promise<void> {
   const { problems } = file
   const check = async (database?: Database) => {
     const skippedLines = await file.findConflicts(database?.read)
     const resumedAfterLine = database ? await committedLine(database.read, file.digest) : 0
     const isWanted = (line: number) => line > resumedAfterLine && !skippedLines.has(line)
     const batches = readRecords(file.input.open(), file.options)
-    const counts = await findChanges(database?.read, batches, isWanted, signal)
+    const counts = await findChanges(database?.read, batches, isWanted, file.signal)
     return { changes: changesOf(counts), resumedAfterLine }
   }
   const { changes, resumedAfterLine } = await withDatabase(env, check, {

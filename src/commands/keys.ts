@@ -23,11 +23,11 @@ import {
   serializeKey,
   updatedKeySettings,
 } from '../keys/schemas.ts'
-import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
+import { customLimitMax, customStreamsMax, effectiveLimits } from '../limits/plans.ts'
 import { parseInteger, printResult, UsageError, writeOutput } from './cli.ts'
 import { withDatabase } from './database.ts'
-import { formatKeys } from './formatKeys.ts'
 import type { Call } from './interface/define.ts'
+import { formatTable } from './output/table.ts'
 
 type Values = {
   readonly name?: string
@@ -170,4 +170,21 @@ const optionProblems = (details: readonly ErrorDetail[]): string =>
 function printSecret(isJson: boolean | undefined, key: Key, secret: string, now: number): void {
   const sentence = `Key ${key.id} (${key.name}, ${key.plan}). Save its secret now: it is shown only once.\n\n  ${secret}`
   printResult(isJson, { ...serializeKey(key, now), key: secret }, sentence)
+}
+
+const headings = ['ID', 'NAME', 'PLAN', 'STATUS', 'LIMITS', 'EXPIRES', 'LAST USED', 'SCOPES', 'ORIGINS']
+
+/** A table of keys, or a block for each of them if the terminal is too narrow. */
+export function formatKeys(keys: readonly Key[], now: number, width = process.stdout.columns): string {
+  const rows = keys.map((key) => {
+    const { id, name, plan, revokedAt, bannedUntil, lastUsedAt, expiresAt } = serializeKey(key, now)
+    const { perMinute, perDay, streams } = effectiveLimits(plan, key.limits ?? {})
+    const isExpired = key.expiresAt !== undefined && key.expiresAt <= now
+    const usable = bannedUntil === undefined ? 'active' : `banned until ${bannedUntil}`
+    const status = revokedAt !== undefined ? 'revoked' : isExpired ? 'expired' : usable
+    const limits = `${perMinute}/min ${perDay}/day ${streams} streams`
+    const lists = [key.scopes, key.origins].map((values) => values.join(',') || '-')
+    return [String(id), name, plan, status, limits, expiresAt ?? 'never', lastUsedAt ?? 'never', ...lists]
+  })
+  return formatTable(headings, rows, width)
 }

@@ -1,9 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
-import type { Database } from '../database/database.ts'
 import { explainUnwritableFile } from '../database/sqlite/unwritable.ts'
-import type { EventBroadcaster } from '../events/broadcaster.ts'
-import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { formatDocument, openApiDocument } from '../openapi/document.ts'
 import { toYaml } from '../openapi/yaml.ts'
 import { createOperations } from '../operations.ts'
@@ -11,10 +7,11 @@ import { writeOutput } from './cli.ts'
 import { commandConfig } from './database.ts'
 import type { Call } from './interface/define.ts'
 
-type Options = { readonly yaml?: boolean; readonly output?: string }
-
-export function run({ env, options }: Call<Options>): void {
-  const document = buildOpenApiDocument(env)
+export function run({ env, options }: Call<{ readonly yaml?: boolean; readonly output?: string }>): void {
+  const config = commandConfig(env)
+  // Describing operations does not use the parts of a running service.
+  const operations = createOperations({ config } as Parameters<typeof createOperations>[0])
+  const document = openApiDocument({ operations, ...config })
   const text = options.yaml
     ? toYaml(document)
     : `${options.json ? JSON.stringify(document) : formatDocument(document)}\n`
@@ -30,19 +27,4 @@ function writeFile(file: string, text: string): void {
       throw new Error(`${file} is a folder, not a file.`)
     throw explainUnwritableFile(error, file)
   }
-}
-
-/** Describing operations does not call their dependencies, so placeholders are enough. */
-function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
-  const config = commandConfig(env)
-  const unused = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
-  const operations = createOperations({
-    database: unused,
-    apiKeyCache: unused,
-    rateLimiter: unused,
-    broadcaster: unused,
-    flushUsage: async () => {},
-    config,
-  })
-  return openApiDocument({ operations, ...config })
 }

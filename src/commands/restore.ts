@@ -13,9 +13,11 @@ import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
-type Options = { readonly replace?: boolean }
-
-export async function run({ env, options, args: [file = ''] }: Call<Options>): Promise<void> {
+export async function run({
+  env,
+  options,
+  args: [file = ''],
+}: Call<{ readonly replace?: boolean }>): Promise<void> {
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
   const dataDir = sqliteDataDir(env)
   const isReplacing = existsSync(databaseFile(dataDir))

@@ -5,7 +5,6 @@ import { type Config, readServerConfig, unknownSettingWarnings } from '../config
 import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
-import { StopTimeoutError } from '../stopProgress.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { explainDatabaseError } from './database.ts'
 import type { Call } from './interface/define.ts'
@@ -13,6 +12,9 @@ import { sameSignalMs } from './interruption.ts'
 
 /** Longer than clients have to read their responses. */
 const stopMaxMs = 15_000
+
+/** The stop took too long. The message names what it waited for. */
+class StopTimeoutError extends Error {}
 
 export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Promise<void> {
   const config = await readServerConfig(env)

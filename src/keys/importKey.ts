@@ -165,14 +165,10 @@ async function* secretChanges(db: Db, keyId: number, { secrets }: KeyRecord) {
 /** Returns whether anything changed. */
 async function mergeSecrets(trx: Trx, keyId: number, record: KeyRecord): Promise<boolean> {
   let isChanged = false
-  for await (const { hash, createdAt: created_at, expiresAt: expires_at } of secretChanges(
-    trx,
-    keyId,
-    record,
-  )) {
+  for await (const { hash, createdAt, expiresAt: expires_at } of secretChanges(trx, keyId, record)) {
     await trx
       .insertInto('api_key_secrets')
-      .values({ hash, key_id: keyId, created_at, expires_at })
+      .values({ hash, key_id: keyId, created_at: createdAt, expires_at })
       .onConflict((conflict) => conflict.column('hash').doUpdateSet({ expires_at }))
       .execute()
     isChanged = true

@@ -5,14 +5,8 @@ import type { ConflictContext, Conflicts } from '../records/resource.ts'
 import { isOpenOrderStatus, type Order } from './order.ts'
 import { openOrdersQuery } from './queries.ts'
 
-type Line = {
-  readonly id: number
-  readonly petId: number
-  readonly isOpen: boolean
-  readonly holdExpiresAt: number | null
-}
-
 type ImportedOrder = Pick<Order, 'id' | 'petId' | 'status'> & { readonly holdExpiresAt: number | null }
+type Line = Omit<ImportedOrder, 'status'> & { readonly isOpen: boolean }
 
 /** Finds the open orders whose animal does not exist or has another open order. */
 export class OrderConflicts implements Conflicts<ImportedOrder> {

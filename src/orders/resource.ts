@@ -108,12 +108,8 @@ async function applyOrder(trx: Trx, record: OrderRecord, now: number): Promise<[
     .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
     .execute()
   if (existing?.petId === petId && existing.status === status) return [change]
-  await recordEvent(trx, now, `order.${status}`, {
-    id,
-    petId,
-    status,
-    cancelReason: cancelReason ?? undefined,
-  })
+  const state = { id, petId, status, cancelReason: cancelReason ?? undefined }
+  await recordEvent(trx, now, `order.${status}`, state)
   // Only an order that is open, or was open in this database, changes its pet. Otherwise the record of the pet does.
   if (existing && isOpenOrderStatus(existing.status))
     await syncPetStatus(trx, existing.petId, existing.petId === petId ? status : 'cancelled', now)

@@ -16,18 +16,6 @@ const bufferedBytesMax = 16 * 1024 * 1024
 const lastFlushMaxMs = 1_000
 const errorLevel = 50
 
-type OpenLog = {
-  readonly log: Log
-  /** Writes the lines so far, for a bounded time. */
-  flush(): Promise<void>
-  /** From now on, a readable log has no lines of requests, except of those that fail. */
-  hideRequests(): void
-  /** Writes the remaining lines, for a bounded time, and closes. */
-  close(): Promise<void>
-  /** Drops the remaining lines, so the process can exit immediately. */
-  abandon(): void
-}
-
 type LogOptions = {
   readonly level: string
   /** Removes secrets from a text. */
@@ -39,42 +27,30 @@ type LogOptions = {
 }
 
 /** Lines on standard error, which leaves standard output to people and scripts. Writing never blocks. */
-export function createLog({ level, redact, format = 'json', stream }: LogOptions): OpenLog {
+export function createLog({ level, redact, format = 'json', stream }: LogOptions) {
   let areRequestsHidden = false
-  const hideRequests = () => {
-    areRequestsHidden = true
-  }
-  const lines = (target: DestinationStream) =>
-    format === 'json' ? target : readableStream(target, stream === undefined, () => areRequestsHidden)
-  if (stream) {
-    const log = logTo(lines(stream), level, redact)
-    return { log, hideRequests, flush: async () => {}, close: async () => {}, abandon() {} }
-  }
-  const sink = destination({
-    fd: 2,
-    sync: false,
-    contentMode: 'buffer',
-    maxWrite: 2 * bufferBytes,
-    maxLength: bufferedBytesMax,
-  })
-  const buffered = bufferedSink(sink)
-  const flush = async () => {
-    buffered.flush()
-    const flushed = new Promise<void>((resolve) => sink.flush(() => resolve()))
-    await Promise.race([flushed, delay(lastFlushMaxMs)])
+  const { write, ...output } = stream ? unbuffered(stream) : bufferedStandardError()
+  const writeReadable = (json: string) => {
+    const line = JSON.parse(json)
+    const isHidden = areRequestsHidden && line.msg === requestMessage && line.level < errorLevel
+    if (!isHidden) write(readableLine(line, stream === undefined))
   }
   return {
-    log: logTo(lines(buffered), level, redact),
-    hideRequests,
-    flush,
-    abandon: () => sink.destroy(),
-    async close() {
-      await flush()
-      // Otherwise the process would wait for a reader that may never read.
-      sink.destroy()
+    ...output,
+    log: logTo({ write: format === 'json' ? write : writeReadable }, level, redact),
+    /** From now on, a readable log has no lines of requests, except of those that fail. */
+    hideRequests() {
+      areRequestsHidden = true
     },
   }
 }
+
+const unbuffered = (stream: DestinationStream) => ({
+  write: (line: string): void => stream.write(line),
+  flush: async () => {},
+  close: async () => {},
+  abandon() {},
+})
 
 function logTo(stream: DestinationStream, level: string, redact: LogOptions['redact']): Log {
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
@@ -88,47 +64,54 @@ function logTo(stream: DestinationStream, level: string, redact: LogOptions['red
   })
 }
 
-/** Rewrites lines of JSON for people. */
-const readableStream = (
-  target: DestinationStream,
-  isColoured: boolean,
-  areRequestsHidden: () => boolean,
-): DestinationStream => ({
-  write(json: string) {
-    const line = JSON.parse(json)
-    const isHidden = line.msg === requestMessage && line.level < errorLevel && areRequestsHidden()
-    if (!isHidden) target.write(readableLine(line, isColoured))
-  },
-})
-
 /** Collects lines as bytes and passes them on together: pino's own buffer of strings takes 10 % of the time of a read. */
-function bufferedSink(sink: DestinationStream) {
+function bufferedStandardError() {
+  const sink = destination({
+    fd: 2,
+    sync: false,
+    contentMode: 'buffer',
+    maxWrite: 2 * bufferBytes,
+    maxLength: bufferedBytesMax,
+  })
   let buffer = Buffer.allocUnsafe(bufferBytes)
   let used = 0
-  const flush = () => {
+  const passOn = () => {
     if (used === 0) return
     // The types of pino's destination only know strings.
     sink.write(buffer.subarray(0, used) as unknown as string)
     buffer = Buffer.allocUnsafe(bufferBytes)
     used = 0
   }
+  /** Writes the lines so far, for a bounded time. */
+  const flush = async () => {
+    passOn()
+    const flushed = new Promise<void>((resolve) => sink.flush(() => resolve()))
+    await Promise.race([flushed, delay(lastFlushMaxMs)])
+  }
   return {
-    write(line: string) {
+    write(line: string): void {
       // A UTF-16 code unit takes at most three bytes.
-      if (used + 3 * line.length > bufferBytes) flush()
+      if (used + 3 * line.length > bufferBytes) passOn()
       if (3 * line.length > bufferBytes) return void sink.write(Buffer.from(line) as unknown as string)
-      if (used === 0) setTimeout(flush, flushMs)
+      if (used === 0) setTimeout(passOn, flushMs)
       used += buffer.write(line, used)
     },
     flush,
+    /** Writes the remaining lines, for a bounded time, and closes. */
+    async close() {
+      await flush()
+      // Otherwise the process would wait for a reader that may never read.
+      sink.destroy()
+    },
+    /** Drops the remaining lines, so the process can exit immediately. */
+    abandon: () => sink.destroy(),
   }
 }
 
 function requestFields(request: RequestLog, redact: LogOptions['redact']) {
-  const { requestId, isRequestIdGenerated, method, path, operation, page, principal, address, status, code } =
-    request
+  const { requestId, method, path, operation, page, principal, address, status, code } = request
   return {
-    requestId: isRequestIdGenerated ? requestId : redactLong(requestId, redact),
+    requestId: request.isRequestIdGenerated ? requestId : redactLong(requestId, redact),
     method,
     path: redactLong(path, redact),
     operation: operation?.id ?? page?.id,
@@ -142,10 +125,8 @@ function requestFields(request: RequestLog, redact: LogOptions['redact']) {
 
 /** Built by hand, because it is written for every request. Path and address come from the client. */
 function requestLine(request: RequestLog, redact: LogOptions['redact']): string {
-  const { requestId, method, path, operation, status, code, keyId, address, ms } = requestFields(
-    request,
-    redact,
-  )
+  const fields = requestFields(request, redact)
+  const { requestId, method, path, operation, status, code, keyId, address, ms } = fields
   const known = `${operation === undefined ? '' : `,"operation":"${operation}"`},"status":${status}${code === undefined ? '' : `,"code":"${code}"`}${keyId === undefined ? '' : `,"keyId":${keyId}`}`
   return `{"level":30,"time":"${timeNow()}","requestId":"${requestId}","method":"${method}","path":${JSON.stringify(path)}${known},"address":${JSON.stringify(address)},"ms":${ms},"msg":"request"}\n`
 }

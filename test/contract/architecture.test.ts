@@ -29,7 +29,6 @@ const parts = [
   'schedule',
   'server',
   'startup',
-  'stopProgress',
   'telemetry',
   'webPages',
 ]
@@ -60,7 +59,6 @@ const arrows: Record<string, readonly string[]> = {
   api: [...everywhere, 'database'],
   database: everywhere,
   startup: [],
-  stopProgress: [],
   assets: [],
   maybePromise: [],
   nodeHttp: [],

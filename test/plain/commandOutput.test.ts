@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { describeError } from '../../src/commands/cli.ts'
-import { formatKeys } from '../../src/commands/formatKeys.ts'
+import { formatKeys } from '../../src/commands/keys.ts'
 import { Progress, progressLine } from '../../src/commands/output/progress.ts'
 import { formatTable } from '../../src/commands/output/table.ts'
 import { type Key, scopes } from '../../src/keys/key.ts'

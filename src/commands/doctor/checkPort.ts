@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Config } from '../../config.ts'
-import { type Finding, ok, problem } from './finding.ts'
+import { type Finding, findingsOf } from './finding.ts'
 
 const responseMaxMs = 2_000
+const { ok, problem } = findingsOf('port')
 
 /** Whether the service can listen, or is running already. */
 export async function checkPort({ host, port }: Config): Promise<Finding> {
@@ -11,14 +12,14 @@ export async function checkPort({ host, port }: Config): Promise<Finding> {
   try {
     server.listen(port, host)
     await once(server, 'listening')
-    return ok('port', `Port ${port} on ${host} is free.`)
+    return ok(`Port ${port} on ${host} is free.`)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code !== 'EADDRINUSE')
-      return problem('port', `Cannot listen on ${host} port ${port} (${message}).`, 'Set HOST and PORT.')
+      return problem(`Cannot listen on ${host} port ${port} (${message}).`, 'Set HOST and PORT.')
     return (await isPetstore(host, port))
-      ? ok('port', `The service is running on ${host} port ${port}.`)
-      : problem('port', `Another program uses port ${port} on ${host}.`, 'Stop it, or set PORT.')
+      ? ok(`The service is running on ${host} port ${port}.`)
+      : problem(`Another program uses port ${port} on ${host}.`, 'Stop it, or set PORT.')
   } finally {
     server.close()
   }

@@ -7,16 +7,9 @@ export type Finding = {
   readonly advice?: string
 }
 
-export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message })
-export const warning = (check: string, message: string, advice: string): Finding => ({
-  check,
-  status: 'warning',
-  message,
-  advice,
-})
-export const problem = (check: string, message: string, advice: string): Finding => ({
-  check,
-  status: 'problem',
-  message,
-  advice,
+/** Functions that create the findings of one check. */
+export const findingsOf = (check: string) => ({
+  ok: (message: string): Finding => ({ check, status: 'ok', message }),
+  warning: (message: string, advice: string): Finding => ({ check, status: 'warning', message, advice }),
+  problem: (message: string, advice: string): Finding => ({ check, status: 'problem', message, advice }),
 })

@@ -40,26 +40,26 @@ export async function applyFile(
   // The database must not assign an id that a record of the file has.
   for (const [{ counter }, id] of highestIds) await database.write(async (trx) => counter?.reserve(trx, id))
   const resumedAfterLine = await committedLine(database.read, digest)
-  const writer = new BatchWriter(database, digest, resumedAfterLine)
+  const { done, add, flush } = createBatchWriter(database, digest, resumedAfterLine)
   using progress = new Progress('Importing')
   let bytesRead = 0
   try {
     for await (const batch of readRecords(input.open(), options)) {
       signal.throwIfAborted()
       // Its lines would not be those that were checked.
-      input.assertUnchanged()
+      await input.assertUnchanged()
       const [problem] = batch.problems
       if (problem && !skipBad) throw new Error(`Line ${problem.line}: ${problem.reason}.`)
-      await writer.add(batch, (line) => line > resumedAfterLine && !skippedLines.has(line))
+      await add(batch, (line) => line > resumedAfterLine && !skippedLines.has(line))
       bytesRead += batch.bytes
-      progress.show(writer.written, 'lines', bytesRead / input.bytes)
+      progress.show(done.written, 'lines', bytesRead / input.bytes)
     }
-    await writer.flush()
+    await flush()
   } catch (error) {
-    throw explain(error, writer.committedLine, config)
+    throw explain(error, done.committedLine, config)
   }
   await database.write((trx) => forgetImport(trx, digest, systemClock()))
-  return { counts: writer.counts, resumedAfterLine }
+  return { counts: done.counts, resumedAfterLine }
 }
 
 /** Why the import has stopped, and what it has done. */
@@ -69,77 +69,67 @@ function explain(error: unknown, committedLine: number, config: Config): Error {
     const outcome = `the lines up to ${committedLine} are imported. Start the import again with the same file and options to continue`
     return new InterruptedError(outcome, error.exitCode)
   }
-  const sentences = [describeError(explainDatabaseError(error, config))]
-  if (error instanceof ConflictError)
-    sentences.push(
-      'The database was changed during the import. Correct the file or the database, and run it again.',
-    )
-  const message = sentences.join(' ')
+  const message = describeError(explainDatabaseError(error, config))
+  const reason =
+    error instanceof ConflictError
+      ? ' The database was changed during the import. Correct the file or the database, and run it again.'
+      : ''
   const done = committedLine > 0 ? `\nThe lines up to ${committedLine} are imported.` : ''
   const next = error instanceof DatabaseUnavailableError ? ' Start the import again to continue.' : ''
-  return new Error(`${message}${done}${done && next}`)
+  return new Error(`${message}${reason}${done}${done && next}`)
 }
 
 /** Collects records and writes them in transactions, together with the number of the last line. */
-class BatchWriter {
-  readonly #database: Database
-  readonly #digest: string
-  #records: ResourceRecord[] = []
-  #lines: number[] = []
-  #bytes = 0
+function createBatchWriter(database: Database, digest: string, resumedAfterLine: number) {
+  const counts: KindCounts = new Map()
+  const done = { counts, written: 0, committedLine: resumedAfterLine }
+  let records: ResourceRecord[] = []
+  let lines: number[] = []
+  let bytes = 0
   /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
-  #isRecorded = false
-  #yieldedAt = performance.now()
-  readonly counts: KindCounts = new Map()
-  written = 0
-  committedLine: number
-
-  constructor(database: Database, digest: string, committedLine: number) {
-    this.committedLine = committedLine
-    this.#database = database
-    this.#digest = digest
-  }
-
-  async add({ records, lines, bytes }: Batch, isWanted: (line: number) => boolean): Promise<void> {
-    for (const [at, record] of records.entries()) {
-      const line = lines[at] as number
-      if (!isWanted(line)) continue
-      this.#records.push(record)
-      this.#lines.push(line)
-    }
-    this.#bytes += bytes
-    // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
-    if (this.#bytes >= batchBytesMax) await this.flush()
-    else if (this.#records.length >= batchRecordsMax)
-      await this.flush(this.#records.length % defaultResource.batchMax)
-  }
+  let isRecorded = false
+  let yieldedAt = performance.now()
 
   /** Leaves up to `leftMax` records for the next batch: statements for fewer pets than usual are not prepared. */
-  async flush(leftMax = 0): Promise<void> {
-    const database = this.#database
-    while (this.#records.length > leftMax) {
-      const records = this.#records.slice(0, this.#records.length - leftMax)
-      const { applied, counts } = await database.write(async (trx) => {
+  async function flush(leftMax = 0): Promise<void> {
+    while (records.length > leftMax) {
+      const batch = records.slice(0, records.length - leftMax)
+      const { applied, counts: added } = await database.write(async (trx) => {
         const now = systemClock()
-        if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
-        const result = await applyRecords(trx, records, now)
-        const line = this.#lines[result.applied - 1] as number
-        await recordLine(trx, this.#digest, { previous: this.committedLine, line }, now)
+        if (!isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
+        const result = await applyRecords(trx, batch, now)
+        const line = lines[result.applied - 1] as number
+        await recordLine(trx, digest, { previous: done.committedLine, line }, now)
         return result
       })
-      this.committedLine = this.#lines[applied - 1] as number
-      this.#isRecorded = true
+      done.committedLine = lines[applied - 1] as number
+      isRecorded = true
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
-      if (performance.now() - this.#yieldedAt > transactionMaxMs) {
+      if (performance.now() - yieldedAt > transactionMaxMs) {
         await database.yieldToServer()
-        this.#yieldedAt = performance.now()
+        yieldedAt = performance.now()
       }
-      this.#records = this.#records.slice(applied)
-      this.#lines = this.#lines.slice(applied)
-      this.written += applied
-      for (const [kind, added] of counts) addKindCounts(this.counts, kind, added)
+      records = records.slice(applied)
+      lines = lines.slice(applied)
+      done.written += applied
+      for (const [kind, each] of added) addKindCounts(counts, kind, each)
     }
-    this.#bytes = 0
+    bytes = 0
   }
+
+  async function add(batch: Batch, isWanted: (line: number) => boolean): Promise<void> {
+    for (const [at, record] of batch.records.entries()) {
+      const line = batch.lines[at] as number
+      if (!isWanted(line)) continue
+      records.push(record)
+      lines.push(line)
+    }
+    bytes += batch.bytes
+    // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
+    if (bytes >= batchBytesMax) await flush()
+    else if (records.length >= batchRecordsMax) await flush(records.length % defaultResource.batchMax)
+  }
+
+  return { done, add, flush }
 }

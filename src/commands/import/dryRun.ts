@@ -14,7 +14,15 @@ export async function findChanges(
   signal: AbortSignal,
 ): Promise<KindCounts> {
   const counts: KindCounts = new Map()
-  using seen = new SeenRecords()
+  using database = openTemporaryDatabase(
+    'CREATE TABLE seen (type TEXT, identity ANY, PRIMARY KEY (type, identity)) STRICT, WITHOUT ROWID',
+  )
+  const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?, ?)')
+  /** Whether an earlier record was about the same row. The first identity decides. All are stored. */
+  const isRepeated = ({ type, identitiesOf }: Resource, record: ResourceRecord) => {
+    const identities = identitiesOf?.(record) ?? [record.id as number | bigint]
+    return identities.map((each) => insert.run(type, each).changes === 0)[0] ?? false
+  }
   for await (const { records, lines } of batches) {
     signal.throwIfAborted()
     const wanted = records.filter((_, at) => isWanted(lines[at] as number))
@@ -23,39 +31,16 @@ export async function findChanges(
       for (let from = 0; from < all.length; from += resource.batchMax) {
         const some = all.slice(from, from + resource.batchMax)
         const found = noCounts()
-        for (const [at, change] of (await changesOf(db, resource, some)).entries()) {
-          const isRepeated = seen.add(resource, some[at] as ResourceRecord)
-          found[change === 'added' && isRepeated ? 'changed' : change]++
+        const changes: readonly RecordChange[] = db
+          ? await resource.findChanges(db, some, systemClock())
+          : some.map(() => 'added')
+        for (const [at, change] of changes.entries()) {
+          const isSeen = isRepeated(resource, some[at] as ResourceRecord)
+          found[change === 'added' && isSeen ? 'changed' : change]++
         }
         addKindCounts(counts, resource, found)
       }
     }
   }
   return counts
-}
-
-const changesOf = async (
-  db: Db | undefined,
-  resource: Resource,
-  records: readonly ResourceRecord[],
-): Promise<RecordChange[]> =>
-  db ? resource.findChanges(db, records, systemClock()) : records.map(() => 'added')
-
-/** What identifies the records of the file so far. */
-class SeenRecords {
-  readonly #database = openTemporaryDatabase(
-    'CREATE TABLE seen (type TEXT, identity ANY, PRIMARY KEY (type, identity)) STRICT, WITHOUT ROWID',
-  )
-  readonly #insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?, ?)')
-
-  /** Returns whether an earlier record was about the same row. */
-  add({ type, identitiesOf }: Resource, record: ResourceRecord): boolean {
-    const identities = identitiesOf?.(record) ?? [record.id as number | bigint]
-    const [isRepeated = false] = identities.map((each) => this.#insert.run(type, each).changes === 0)
-    return isRepeated
-  }
-
-  [Symbol.dispose](): void {
-    this.#database.close()
-  }
 }

@@ -1,21 +1,10 @@
-import {
-  closeSync,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  fstatSync,
-  mkdtempSync,
-  openSync,
-  read,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { createReadStream, existsSync, statSync } from 'node:fs'
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
 import { explainUnwritable } from '../../database/sqlite/unwritable.ts'
 import { chunkBytes } from './readText.ts'
+import type { ReadOptions } from './records.ts'
 
 /** A file that can be read several times. */
 export type ImportInput = {
@@ -23,8 +12,8 @@ export type ImportInput = {
   /** Reads it from its start. */
   open(): AsyncIterable<Buffer>
   /** Fails if the file was changed since it was opened. */
-  assertUnchanged(): void
-  close(): void
+  assertUnchanged(): Promise<void>
+  close(): Promise<void>
 }
 
 /** Opens a file. Standard input, and anything else but a regular file, is copied to a temporary file first. */
@@ -32,43 +21,40 @@ export async function openInput(given: string | undefined): Promise<ImportInput>
   const isStandardInput = given === undefined || given === '-'
   if (!isStandardInput && !existsSync(given)) throw new Error(`There is no file ${given}.`)
   if (!isStandardInput && statSync(given).isDirectory()) throw new Error(`${given} is a folder, not a file.`)
-  if (!isStandardInput && statSync(given).isFile()) return inputOf(openSync(given, 'r'))
+  if (!isStandardInput && statSync(given).isFile()) return inputOf(await open(given))
   if (isStandardInput && process.stdin.isTTY) console.error('Reading standard input. End it with Ctrl-D.')
-  const descriptor = openTemporaryFile()
+  const copy = await openTemporaryFile()
   const source = isStandardInput ? process.stdin : createReadStream(given)
-  await pipeline(source, createWriteStream('', { fd: descriptor, autoClose: false })).catch(
-    (cause: unknown) => {
-      const message = `The input cannot be copied (${(cause as Error).message}): set TMPDIR to a folder with enough space.`
-      throw new Error(message, { cause })
-    },
-  )
-  return inputOf(descriptor)
+  await copy.writeFile(source).catch(async (cause: unknown) => {
+    await copy.close()
+    const message = `The input cannot be copied (${(cause as Error).message}): set TMPDIR to a folder with enough space.`
+    throw new Error(message, { cause })
+  })
+  return inputOf(copy)
 }
 
-function inputOf(descriptor: number): ImportInput {
-  const { size: bytes, mtimeMs } = fstatSync(descriptor)
+async function inputOf(file: FileHandle): Promise<ImportInput> {
+  const { size: bytes, mtimeMs } = await file.stat()
   return {
     bytes,
-    open: () => readChunks(descriptor),
-    assertUnchanged: () => {
-      const now = fstatSync(descriptor)
+    open: () => readChunks(file),
+    async assertUnchanged() {
+      const now = await file.stat()
       if (now.size !== bytes || now.mtimeMs !== mtimeMs)
         throw new Error('The file was changed during the import.')
     },
-    close: () => closeSync(descriptor),
+    close: () => file.close(),
   }
 }
-
-const readAt = promisify(read)
 
 /**
  * Not a stream: a stream closes the file when its reader stops early. A chunk is valid until the next one is read: new
  * buffers would take more memory than everything else.
  */
-async function* readChunks(descriptor: number): AsyncGenerator<Buffer> {
+async function* readChunks(file: FileHandle): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes)
   for (let position = 0; ; ) {
-    const { bytesRead } = await readAt(descriptor, { buffer, position })
+    const { bytesRead } = await file.read({ buffer, position })
     if (bytesRead === 0) return
     yield buffer.subarray(0, bytesRead)
     position += bytesRead
@@ -76,15 +62,38 @@ async function* readChunks(descriptor: number): AsyncGenerator<Buffer> {
 }
 
 /** Without a name, so that it is deleted when the process ends, even after a crash. */
-function openTemporaryFile(): number {
+async function openTemporaryFile(): Promise<FileHandle> {
   try {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-import-'))
+    const folder = await mkdtemp(join(tmpdir(), 'petstore-import-'))
     try {
-      return openSync(join(folder, 'input'), 'wx+', 0o600)
+      return await open(join(folder, 'input'), 'wx+', 0o600)
     } finally {
-      rmSync(folder, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true })
     }
   } catch (error) {
     throw explainUnwritable(error, tmpdir(), 'set TMPDIR to another folder')
   }
+}
+
+/** Fails for files of common formats that are neither CSV nor NDJSON in UTF-8. Their lines would all be wrong. */
+export async function rejectOtherFormats(input: ImportInput, { format }: ReadOptions): Promise<void> {
+  for await (const start of input.open()) {
+    const problem = findProblem(start.toString('latin1'), format)
+    if (problem !== undefined) throw new Error(`${problem} Nothing was imported.`)
+    return
+  }
+}
+
+function findProblem(start: string, format: ReadOptions['format']): string | undefined {
+  if (start.startsWith('\x1f\x8b'))
+    return 'The file is compressed with gzip. Decompress it first, for example with "gunzip -c FILE | petstore import -".'
+  if (start.startsWith('PK\x03\x04'))
+    return 'The file is a ZIP archive or a spreadsheet. Save it as CSV in UTF-8 first.'
+  if (/^(?:\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0])/.test(start))
+    return 'The file is in UTF-16. Save it in UTF-8 first, for example with "iconv -f UTF-16 -t UTF-8 FILE".'
+  if (format === 'ndjson' && /^(?:\xef\xbb\xbf)?\s*\[/.test(start))
+    return `The file is a JSON array. NDJSON has one object on each line. Convert it first, for example with "jq -c '.[]' FILE | petstore import -".`
+  if (/\r[^\n]/.test(start) && !start.includes('\n'))
+    return `The lines of the file end with CR alone. Convert it first, for example with "tr '\\r' '\\n' < FILE".`
+  return undefined
 }

@@ -12,20 +12,16 @@ const listedMax = 20
 
 /** Counts the wrong lines of a file, lists the first ones, and writes all of them to the report. */
 export class Problems {
+  count = 0
   readonly listed: Problem[] = []
   readonly #report: number | undefined
-  #count = 0
 
   constructor(reportFile: string | undefined, inputFile: string | undefined) {
     this.#report = reportFile === undefined ? undefined : openReport(reportFile, inputFile)
   }
 
-  get count(): number {
-    return this.#count
-  }
-
   add(problem: Problem): void {
-    this.#count++
+    this.count++
     if (this.listed.length < listedMax) this.listed.push(problem)
     if (this.#report !== undefined) writeSync(this.#report, `${JSON.stringify(problem)}\n`)
   }
@@ -33,11 +29,9 @@ export class Problems {
   /** One line for each, and the number of those that are not listed. */
   toString(): string {
     const lines = this.listed.map(({ line, reason }) => `Line ${line}: ${reason}`)
-    const more = this.#count - this.listed.length
-    return [
-      ...lines,
-      ...(more > 0 ? [`${counted(more, 'more wrong line')}. --report FILE lists all.`] : []),
-    ].join('\n')
+    const more = this.count - this.listed.length
+    if (more > 0) lines.push(`${counted(more, 'more wrong line')}. --report FILE lists all.`)
+    return lines.join('\n')
   }
 
   close(): void {
@@ -64,11 +58,8 @@ function openReport(file: string, inputFile = '-'): number {
   throw new Error('The report must be another file than the import.')
 }
 
-/** A line is wrong. */
+/** A line is wrong. Any other error stops the import, even with --skip-bad. */
 export class LineError extends Error {}
-
-/** Stops the import, even with --skip-bad: the format is unknown, or the file needs --with-keys. */
-export class FatalLineError extends Error {}
 
 /** What is wrong with a line. Rethrows all other errors. */
 export function problemOf(error: unknown): string {

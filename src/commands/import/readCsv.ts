@@ -30,49 +30,38 @@ export async function* readCsv(
   chunks: AsyncIterable<TextChunk>,
   options: ReadOptions,
 ): AsyncGenerator<Batch> {
-  const reader = new CsvReader(options)
+  let columns: Columns | undefined
+  let nextLine = 1
   let rest = ''
-  for await (const { line, text, bytes, problems } of chunks) {
-    if (rest === '') reader.line = line
-    const batch: Batch = { records: [], lines: [], problems: [...problems], bytes }
-    rest = reader.read(rest + (line === 1 ? text.replace(/^\ufeff/, '') : text), batch, lineBytesMax)
-    yield batch
-  }
-  const last: Batch = { records: [], lines: [], problems: [], bytes: 0 }
-  reader.read(rest, last, 0)
-  yield last
-}
-
-class CsvReader {
-  readonly #options: ReadOptions
-  #columns: Columns | undefined
-  /** The number of the next line. */
-  line = 1
-
-  constructor(options: ReadOptions) {
-    this.#options = options
-  }
-
   /** Returns the text of a record that may continue, if it has at most `restMax` characters. */
-  read(text: string, batch: Batch, restMax: number): string {
+  const read = (text: string, batch: Batch, restMax: number): string => {
     for (let start = 0; start < text.length; ) {
-      const delimiter = this.#columns?.delimiter ?? findDelimiter(firstLine(text))
+      const delimiter = columns?.delimiter ?? findDelimiter(text.slice(0, endOfLine(text, 0)))
       const parsed = parseCsvRecord(text, start, delimiter)
       if (typeof parsed === 'number' && text.length - start <= restMax) return text.slice(start)
-      const problem = quoteProblem(text, start, parsed, this.#columns)
-      if (problem) reportCell(problem, this.#columns, this.line, batch)
+      const problem = quoteProblem(text, start, parsed, columns)
+      if (problem) reportCell(problem, columns, nextLine, batch)
       else if (typeof parsed !== 'number' && !isBlank(parsed.cells)) {
-        if (!this.#columns) this.#columns = readHeader(parsed.cells, firstLine(text), this.#options)
-        else readRow(parsed.cells, this.#columns, this.line, batch)
+        if (columns) readRow(parsed.cells, columns, nextLine, batch)
+        else columns = readHeader(parsed.cells, delimiter, options)
       }
       // A wrong quotation mark makes only its own line wrong: the next ones may be records.
-      const end = problem || typeof parsed === 'number' ? nextLine(text, start) : parsed.end
+      const end = problem || typeof parsed === 'number' ? endOfLine(text, start) : parsed.end
       // The record may lack the line feed at its end.
-      this.line += 1 + countLineFeeds(text, start, end - 1)
+      nextLine += 1 + countLineFeeds(text, start, end - 1)
       start = end
     }
     return ''
   }
+  for await (const { line, text, bytes, problems } of chunks) {
+    if (rest === '') nextLine = line
+    const batch: Batch = { records: [], lines: [], problems: [...problems], bytes }
+    rest = read(rest + (line === 1 ? text.replace(/^\ufeff/, '') : text), batch, lineBytesMax)
+    yield batch
+  }
+  const last: Batch = { records: [], lines: [], problems: [], bytes: 0 }
+  read(rest, last, 0)
+  yield last
 }
 
 function quoteProblem(
@@ -122,11 +111,10 @@ function reportCell(
   batch.problems.push(problem)
 }
 
-const firstLine = (text: string): string => text.slice(0, nextLine(text, 0))
-const nextLine = (text: string, from: number): number => text.indexOf('\n', from) + 1 || text.length
+const endOfLine = (text: string, from: number): number => text.indexOf('\n', from) + 1 || text.length
 const isBlank = (cells: readonly string[]): boolean => cells.length === 1 && cells[0]?.trim() === ''
 
-function readHeader(cells: readonly string[], line: string, options: ReadOptions): Columns {
+function readHeader(cells: readonly string[], delimiter: string, options: ReadOptions): Columns {
   const headers = cells.map((cell) => cell.trim())
   const found: { [Name in Field]?: number } = {}
   for (const [at, header] of headers.entries()) {
@@ -146,7 +134,7 @@ function readHeader(cells: readonly string[], line: string, options: ReadOptions
         `The header has no column ${field}. Its columns are: ${headers.join(', ')}. Use --map HEADER=${field}.`,
       )
   }
-  return { ...found, headers, delimiter: findDelimiter(line) }
+  return { ...found, headers, delimiter }
 }
 
 function fieldOf(header: string, { map, externalId }: ReadOptions): Field | undefined {

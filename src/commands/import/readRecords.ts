@@ -1,12 +1,12 @@
 import { parseJson } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
 import type { ResourceRecord } from '../../records/resource.ts'
-import { countedResources, defaultResource } from '../../resources.ts'
+import { countedResources, counters, defaultResource, resourceOf } from '../../resources.ts'
 import { listOf } from '../counts.ts'
-import { FatalLineError, LineError, type Problem, problemOf } from './problems.ts'
+import { LineError, type Problem, problemOf } from './problems.ts'
 import { readCsv } from './readCsv.ts'
 import { readText, type TextChunk } from './readText.ts'
-import { type Batch, contentRequiringWithKeys, isHeader, kindOf, type ReadOptions } from './records.ts'
+import { type Batch, headerType, kindOf, type ReadOptions } from './records.ts'
 
 /** Reads and validates a file in chunks. */
 export async function* readRecords(
@@ -61,7 +61,7 @@ const needsWithKeys = `is imported only with --with-keys. To move all data from 
 const recordTypes = countedResources
   .toSorted((a, b) => (a.positions.at(-1) ?? 0) - (b.positions.at(-1) ?? 0))
   .map(({ type }) => type)
-const unknownType = `expected an object whose type, if any, is ${listOf(['petstore', ...recordTypes], 'or')}`
+const unknownType = `expected an object whose type, if any, is ${listOf([headerType, ...recordTypes], 'or')}`
 
 function parseRecord(text: string, line: number, { withKeys, externalId }: ReadOptions): ResourceRecord {
   const value = parseJson(text.replace(/^\ufeff/, ''))
@@ -69,13 +69,22 @@ function parseRecord(text: string, line: number, { withKeys, externalId }: ReadO
   const kind = fields && kindOf(fields.type)
   if (!kind) throw new LineError(unknownType)
   const privileged = withKeys ? undefined : contentRequiringWithKeys(fields)
-  if (privileged !== undefined) throw new FatalLineError(`Line ${line}: ${privileged} ${needsWithKeys}`)
+  if (privileged !== undefined) throw new Error(`Line ${line}: ${privileged} ${needsWithKeys}`)
   const id = externalId === undefined ? undefined : fields[externalId]
   const record = id === undefined || id === null ? fields : { ...fields, externalId: String(id) }
   try {
     return validate(kind.schema, record, 'body')
   } catch (error) {
-    if (isHeader(fields)) throw new FatalLineError(`Line ${line}: ${problemOf(error)}`)
+    // Without the first line of an export, no line of the file can be imported.
+    if (fields.type === headerType) throw new Error(`Line ${line}: ${problemOf(error)}`)
     throw error
   }
+}
+
+/** What only an import with `--with-keys` accepts: keys, and counters, which move the ids and the event feed. */
+function contentRequiringWithKeys(value: { readonly [name: string]: unknown }): string | undefined {
+  const resource = resourceOf(value.type)
+  if (resource) return resource.requiresWithKeys && `a ${resource.nouns[0]}`
+  const counter = Object.keys(value).find((key) => counters.some(({ name }) => name === key))
+  return counter && `a counter (${counter})`
 }

@@ -7,12 +7,11 @@ import type { Problem } from './problems.ts'
 
 export const formatVersion = 1
 
-const headerType = 'petstore'
-const counterSchema = integer(0, idMax).optional()
+export const headerType = 'petstore'
 const headerSchema = z.object({
   type: z.literal(headerType),
   format: integer(formatVersion, formatVersion),
-  ...Object.fromEntries(counters.map(({ name }) => [name, counterSchema])),
+  ...Object.fromEntries(counters.map(({ name }) => [name, integer(0, idMax).optional()])),
 })
 
 /** What the reader and the writer of a file need of a resource. */
@@ -32,17 +31,6 @@ const header: RecordKind = {
 /** Undefined for an unknown type. */
 export const kindOf = (type: unknown): RecordKind | undefined =>
   type === headerType ? header : resourceOf(type)
-
-/** What only an import with `--with-keys` accepts: keys, and counters, which move the ids and the event feed. */
-export function contentRequiringWithKeys(value: { readonly [name: string]: unknown }): string | undefined {
-  const resource = resourceOf(value.type)
-  if (resource) return resource.requiresWithKeys && `a ${resource.nouns[0]}`
-  const counter = Object.keys(value).find((key) => counters.some(({ name }) => name === key))
-  return counter && `a counter (${counter})`
-}
-
-/** The first line of an export. If it is wrong, no line of the file can be imported. */
-export const isHeader = ({ type }: { readonly type?: unknown }): boolean => type === headerType
 
 export type ReadOptions = {
   readonly format: 'csv' | 'ndjson'

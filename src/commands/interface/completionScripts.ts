@@ -1,4 +1,10 @@
 import type { Command } from 'commander'
+import { writeOutput } from '../cli.ts'
+import type { Call } from './define.ts'
+
+export function run({ args: [shell = ''], program }: Call): void {
+  writeOutput(completionScript(shell, program))
+}
 
 /** The words that can follow a command, by the path of the command, such as "keys create". */
 function wordsByCommand(command: Command, path: readonly string[] = []): [path: string, words: string[]][] {

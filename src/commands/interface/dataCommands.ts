@@ -3,9 +3,7 @@ import { define, jsonOption, repeatable } from './define.ts'
 
 /** Adds the commands that read and write data in bulk. */
 export function addDataCommands(program: Command): void {
-  define(program, {
-    name: 'seed',
-    summary: 'add sample animals',
+  define(program, 'seed', 'add sample animals', {
     description:
       'Adds sample animals in six named categories. Every run adds the same ones. Creates the database if there is none.',
     examples: [['petstore seed --count 1000', 'Add 1,000 animals.']],
@@ -17,6 +15,9 @@ export function addDataCommands(program: Command): void {
   addExport(program)
   addBackups(program)
 }
+
+const formatOption = (description: string): Option =>
+  new Option('--format <format>', description).choices(['csv', 'ndjson'])
 
 const importDescription = `Reads animals from a CSV file or an NDJSON file, or everything from a file of "petstore export". "-" or no file means standard input. Creates the database if there is none. The service can keep running.
 
@@ -35,9 +36,7 @@ With --with-keys, an existing key (with the same secret, or the same id and crea
 If the database is changed at the same time so that a line conflicts with it, the import stops. The lines before it stay imported.`
 
 function addImport(program: Command): void {
-  define(program, {
-    name: 'import',
-    summary: 'read data from CSV or NDJSON',
+  define(program, 'import', 'read data from CSV or NDJSON', {
     description: importDescription,
     examples: [
       ['petstore import animals.ndjson', 'Add or update animals.'],
@@ -52,12 +51,7 @@ function addImport(program: Command): void {
     load: () => import('../import.ts'),
   })
     .argument('[file]', 'a file whose name ends in .csv or .ndjson, or - for standard input')
-    .addOption(
-      new Option('--format <format>', 'format of the file, if its name does not tell').choices([
-        'csv',
-        'ndjson',
-      ]),
-    )
+    .addOption(formatOption('format of the file, if its name does not tell'))
     .addOption(repeatable('--map <header=field>', 'read a CSV column as this field'))
     .option(
       '--external-id <column>',
@@ -80,9 +74,7 @@ The export is consistent, and a server can use the database at the same time. Wi
 NDJSON contains names of customers. Make sure that only you can read the file (umask 077).`
 
 function addExport(program: Command): void {
-  define(program, {
-    name: 'export',
-    summary: 'write data as NDJSON or CSV',
+  define(program, 'export', 'write data as NDJSON or CSV', {
     description: exportDescription,
     examples: [
       ['petstore export > petstore.ndjson', 'Write everything.'],
@@ -90,15 +82,13 @@ function addExport(program: Command): void {
     ],
     load: () => import('../export.ts'),
   })
-    .addOption(new Option('--format <format>', 'csv or ndjson (default: ndjson)').choices(['csv', 'ndjson']))
+    .addOption(formatOption('csv or ndjson (default: ndjson)'))
     .option('--without-keys', 'leave out keys and counters; "petstore import" then needs no --with-keys')
     .addOption(jsonOption('print the number of records as one line of JSON to standard error'))
 }
 
 function addBackups(program: Command): void {
-  define(program, {
-    name: 'backup',
-    summary: 'copy the embedded database',
+  define(program, 'backup', 'copy the embedded database', {
     description:
       'Writes a consistent copy of the embedded database to a file, which must not exist. The copy is verified. A server can use the database at the same time. If the command fails or is interrupted, it leaves no file. For PostgreSQL, use its own tools, such as pg_dump.',
     examples: [['petstore backup petstore-2027-01-31.db', 'Write a backup.']],
@@ -106,9 +96,7 @@ function addBackups(program: Command): void {
   })
     .argument('<file>', 'the file to write')
     .addOption(jsonOption())
-  define(program, {
-    name: 'restore',
-    summary: 'restore a backup',
+  define(program, 'restore', 'restore a backup', {
     description:
       'Restores the embedded database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database. If the command fails or is interrupted, nothing is changed.',
     examples: [['petstore restore petstore-2027-01-31.db --replace', 'Replace the database.']],

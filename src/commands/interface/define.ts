@@ -11,12 +11,9 @@ export type Call<O = object> = {
   readonly program: Command
 }
 
-type Example = readonly [commandLine: string, explanation: string]
+export type Example = readonly [commandLine: string, explanation: string]
 
 type Definition = {
-  readonly name: string
-  /** For the list of commands. */
-  readonly summary: string
   /** Paragraphs, separated by blank lines. */
   readonly description: string
   readonly examples: readonly Example[]
@@ -31,9 +28,13 @@ const examplesByCommand = new WeakMap<Command, readonly Example[]>()
 
 export const examplesOf = (command: Command): readonly Example[] => examplesByCommand.get(command) ?? []
 
-/** Adds a command. Its arguments and options are added to the result. */
-export function define(parent: Command, definition: Definition): Command {
-  const { name, summary, description, examples, load, isPublic = false } = definition
+/** Adds a command. The summary is for the list of commands. Arguments and options are added to the result. */
+export function define(
+  parent: Command,
+  name: string,
+  summary: string,
+  { description, examples, load, isPublic = false }: Definition,
+): Command {
   const command = parent.command(name).summary(summary).description(description)
   addHelpAndErrors(command, examples)
   if (load) {

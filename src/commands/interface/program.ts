@@ -50,9 +50,7 @@ export function createProgram(version: string): Command {
 }
 
 function addHelpCommand(program: Command): void {
-  const help = define(program, {
-    name: 'help',
-    summary: 'show the help of a command',
+  const help = define(program, 'help', 'show the help of a command', {
     description: 'Shows the help of a command, as --help after the command does.',
     examples: [['petstore help keys create', 'Show the options of "petstore keys create".']],
   })

@@ -2,9 +2,7 @@ import { Argument, type Command, Option } from 'commander'
 import { define, jsonOption } from './define.ts'
 
 export function addServiceCommands(program: Command): void {
-  define(program, {
-    name: 'serve',
-    summary: 'start the service',
+  define(program, 'serve', 'start the service', {
     description:
       'Starts the service. Settings such as PORT and HOST come from the environment: see docs/guides/running.md. Creates the database if there is none. SIGTERM and Ctrl-C stop it.',
     examples: [
@@ -17,18 +15,14 @@ export function addServiceCommands(program: Command): void {
     load: () => import('../serve.ts'),
   }).addOption(jsonOption('print the addresses, and a new operator key, as one line of JSON'))
 
-  define(program, {
-    name: 'migrate',
-    summary: 'migrate the database schema',
+  define(program, 'migrate', 'migrate the database schema', {
     description:
       'Migrates the schema of the database to this version, and creates the database if there is none. "serve" does this at its start unless PETSTORE_AUTO_MIGRATE is false. Several can run at the same time. A migration cannot be undone: make a backup first.',
     examples: [['petstore migrate', 'Migrate the database that the settings name.']],
     load: () => import('../migrate.ts'),
   }).addOption(jsonOption())
 
-  define(program, {
-    name: 'openapi',
-    summary: 'print the OpenAPI description',
+  define(program, 'openapi', 'print the OpenAPI description', {
     description: 'Prints the OpenAPI 3.1 description of the API as indented JSON. It needs no database.',
     examples: [
       ['petstore openapi --output openapi.json', 'Write it to a file.'],
@@ -41,22 +35,18 @@ export function addServiceCommands(program: Command): void {
     .addOption(jsonOption('print JSON on one line'))
     .option('--output <file>', 'write to this file instead of standard output')
 
-  define(program, {
-    name: 'completion',
-    summary: 'print a script for shell completion',
+  define(program, 'completion', 'print a script for shell completion', {
     description: 'Prints a script that completes commands and options of petstore in your shell.',
     examples: [
       ['source <(petstore completion bash)', 'Complete in this shell. Add the line to ~/.bashrc to keep it.'],
       ['petstore completion zsh > ~/.zfunc/_petstore', 'For zsh, with ~/.zfunc in $fpath before compinit.'],
       ['petstore completion fish > ~/.config/fish/completions/petstore.fish', 'For fish.'],
     ],
-    load: () => import('../completion.ts'),
+    load: () => import('./completionScripts.ts'),
     isPublic: true,
   }).addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
 
-  define(program, {
-    name: 'doctor',
-    summary: 'check configuration, disk and database',
+  define(program, 'doctor', 'check configuration, disk and database', {
     description:
       'Checks the configuration, the data folder and its disk, the database, the clock, file permissions and the port, and says what to do about each problem. It changes nothing, except that it writes and removes a small file in the data folder. The exit code is 1 if there is a problem, and 0 if there are only warnings.',
     examples: [

@@ -21,11 +21,8 @@ export class Progress implements Disposable {
     this.#shownAt = now
     const seconds = (now - this.#startedAt) / 1000
     // A line that wraps would not be replaced by the next one.
-    const line = progressLine(this.#label, done, unit, seconds, share).slice(
-      0,
-      (this.#output.columns || 80) - 1,
-    )
-    this.#output.write(`\r\x1b[K${line}`)
+    const width = (this.#output.columns || 80) - 1
+    this.#output.write(`\r\x1b[K${progressLine(this.#label, done, unit, seconds, share).slice(0, width)}`)
   }
 
   /** Removes the line. */
