@@ -89,7 +89,7 @@ type Extras = {
   details?: ErrorDetail[]
   headers?: Record<string, string>
   /** Replaces the status of the code: HTTP has special ones for requests that cannot be read. */
-  status?: 408 | 431
+  status?: number | undefined
 }
 
 /** An error that is reported to the caller. Everything else that is thrown becomes `internal_error`. */
@@ -161,17 +161,15 @@ const protocolMessages: Record<RequestProblem, string> = {
     'The request did not arrive in time. Send the headers within 5 seconds and the whole request within 10.',
 }
 
+const protocolStatuses: Partial<Record<RequestProblem, number>> = { headers_too_large: 431, timeout: 408 }
+
 /** The error for a request that the server could not read. `time` is what its body may take. */
 export function protocolError(problem: RequestProblem, time?: BodyTime): ApiError {
   const message = problem === 'timeout' && time ? slowBodyMessage(time) : protocolMessages[problem]
   const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
-  if (problem === 'chunk_extensions_too_large')
-    return new ApiError(apiErrors.body_too_large, message, { headers })
-  if (problem === 'headers_too_large')
-    return new ApiError(apiErrors.validation_failed, message, { headers, status: 431 })
-  if (problem === 'timeout')
-    return new ApiError(apiErrors.validation_failed, message, { headers, status: 408 })
-  return new ApiError(apiErrors.validation_failed, message, { headers })
+  const isTooLarge = problem === 'chunk_extensions_too_large'
+  const definition = isTooLarge ? apiErrors.body_too_large : apiErrors.validation_failed
+  return new ApiError(definition, message, { headers, status: protocolStatuses[problem] })
 }
 
 const slowBodyMessage = ({ startMs, bytesPerSecondMin, totalMs }: BodyTime): string =>

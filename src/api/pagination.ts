@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
+import type { Db } from '../database/db.ts'
 import { ApiError, apiErrors } from './errors.ts'
-import { type Operation, type OperationResult, respond } from './operation.ts'
+import { type Operation, type OperationResult, type ReadContext, respond } from './operation.ts'
 import { digitsText, schemaDocumentation } from './validation.ts'
 
 const pageLimitMax = 100
@@ -100,10 +101,11 @@ const numberId = z.int() as z.ZodType as z.ZodType<never>
 const toText = (value: unknown) => (Array.isArray(value) ? value.map(String) : String(value))
 const filterEntries = (filter: object) => Object.entries(filter).filter(([, value]) => value !== undefined)
 
+type PageQuery<Filter> = { readonly limit: number; readonly cursor?: string | undefined } & Filter
 type PageOptions<T, Filter, Id> = {
   /** The URL of the list. */
   readonly url: string
-  readonly query: { readonly limit: number; readonly cursor?: string | undefined } & Filter
+  readonly query: PageQuery<Filter>
   /** Finds the items after an id, at most `limit`. */
   find(limit: number, lastId: Id | undefined, filter: Filter): Promise<readonly T[]>
   serialize?(item: T): unknown
@@ -131,6 +133,22 @@ export async function pageResponse<T extends { id: Id }, Filter extends object, 
   ]
   return respond(200, page.map(serialize), { Link: nextLink(url, next) })
 }
+
+/** The handler of a list: finds at most `limit` items after an id. */
+export const pageReader =
+  <T extends { id: Id }, Filter extends object, Id extends number | bigint>(
+    cursors: ListCursor<Filter, Id>,
+    url: string,
+    find: (db: Db, limit: number, lastId: Id | undefined, filter: Filter) => Promise<readonly T[]>,
+    serialize: (item: T, now: number) => unknown = (item) => item,
+  ) =>
+  ({ query }: { query: PageQuery<Filter> }, { db, now }: ReadContext): Promise<OperationResult> =>
+    pageResponse(cursors, {
+      url,
+      query,
+      find: (limit, lastId, filter) => find(db, limit, lastId, filter),
+      serialize: (item) => serialize(item, now),
+    })
 
 /** The value of `Link` for the next page of the same list. */
 export const nextLink = (url: string, query: [name: string, value: string][]): string =>
