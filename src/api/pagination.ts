@@ -79,7 +79,7 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
   }
 
   encode(lastId: Id, filter: Filter): string {
-    const texts = filterEntries(filter).map(([name, value]) => [name, toText(value)])
+    const texts = definedEntries(filter).map(([name, value]) => [name, toText(value)])
     const id = typeof lastId === 'bigint' ? String(lastId) : lastId
     return encodeCursor(this.#list, [id, Object.fromEntries(texts)])
   }
@@ -90,7 +90,7 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
     const decoded = this.#payload.safeParse(decodeCursor(this.#list, cursor))
     if (!decoded.success) throw new ApiError(apiErrors.invalid_cursor)
     const [lastId, filter] = decoded.data
-    for (const [name, value] of filterEntries(sent))
+    for (const [name, value] of definedEntries(sent))
       if (String(value) !== String(filter[name as keyof Filter])) throw new ApiError(apiErrors.invalid_cursor)
     return [lastId, filter]
   }
@@ -99,42 +99,14 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
 const noFilter = z.object({}) as z.ZodType as z.ZodType<never>
 const numberId = z.int() as z.ZodType as z.ZodType<never>
 const toText = (value: unknown) => (Array.isArray(value) ? value.map(String) : String(value))
-const filterEntries = (filter: object) => Object.entries(filter).filter(([, value]) => value !== undefined)
+const definedEntries = (values: object) => Object.entries(values).filter(([, value]) => value !== undefined)
 
-type PageQuery<Filter> = { readonly limit: number; readonly cursor?: string | undefined } & Filter
-type PageOptions<T, Filter, Id> = {
-  /** The URL of the list. */
-  readonly url: string
-  readonly query: PageQuery<Filter>
-  /** Finds the items after an id, at most `limit`. */
-  find(limit: number, lastId: Id | undefined, filter: Filter): Promise<readonly T[]>
-  serialize?(item: T): unknown
-}
+type PageQuery = { readonly limit: number; readonly cursor?: string | undefined }
 
-/** One page of a list, with the `Link` of the next page if there is one. */
-export async function pageResponse<T extends { id: Id }, Filter extends object, Id extends number | bigint>(
-  cursors: ListCursor<Filter, Id>,
-  { url, query, find, serialize = (item) => item }: PageOptions<T, Filter, Id>,
-): Promise<OperationResult> {
-  const { limit, cursor, ...sent } = query
-  const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
-  // One more than the page tells whether there is a next page.
-  const found = await find(limit + 1, lastId, filter)
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  if (found.length === page.length || !last) return respond(200, page.map(serialize))
-  const filters = filterEntries(filter).flatMap(([name, value]) =>
-    [toText(value)].flat().map((text): [string, string] => [name, text]),
-  )
-  const next: [string, string][] = [
-    ['limit', String(limit)],
-    ...filters,
-    ['cursor', cursors.encode(last.id, filter)],
-  ]
-  return respond(200, page.map(serialize), { Link: nextLink(url, next) })
-}
-
-/** The handler of a list: finds at most `limit` items after an id. */
+/**
+ * The handler of a list, which returns one page, with the `Link` of the next page if there is one. `find` finds at most
+ * `limit` items after an id.
+ */
 export const pageReader =
   <T extends { id: Id }, Filter extends object, Id extends number | bigint>(
     cursors: ListCursor<Filter, Id>,
@@ -142,14 +114,23 @@ export const pageReader =
     find: (db: Db, limit: number, lastId: Id | undefined, filter: Filter) => Promise<readonly T[]>,
     serialize: (item: T, now: number) => unknown = (item) => item,
   ) =>
-  ({ query }: { query: PageQuery<Filter> }, { db, now }: ReadContext): Promise<OperationResult> =>
-    pageResponse(cursors, {
-      url,
-      query,
-      find: (limit, lastId, filter) => find(db, limit, lastId, filter),
-      serialize: (item) => serialize(item, now),
-    })
+  async ({ query }: { query: PageQuery & Filter }, { db, now }: ReadContext): Promise<OperationResult> => {
+    const { limit, cursor, ...sent } = query
+    const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
+    // One more than the page tells whether there is a next page.
+    const found = await find(db, limit + 1, lastId, filter)
+    const page = found.slice(0, limit)
+    const json = page.map((item) => serialize(item, now))
+    const last = page.at(-1)
+    if (found.length === page.length || !last) return respond(200, json)
+    const next = { limit, ...filter, cursor: cursors.encode(last.id, filter) }
+    return respond(200, json, { Link: nextLink(url, next) })
+  }
 
 /** The value of `Link` for the next page of the same list. */
-export const nextLink = (url: string, query: [name: string, value: string][]): string =>
-  `<${url}?${new URLSearchParams(query)}>; rel="next"`
+export function nextLink(url: string, query: object): string {
+  const parameters = definedEntries(query).flatMap(([name, value]) =>
+    [toText(value)].flat().map((text) => [name, text]),
+  )
+  return `<${url}?${new URLSearchParams(parameters)}>; rel="next"`
+}

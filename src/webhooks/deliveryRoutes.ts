@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import { ApiError, apiErrors } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
-import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
+import type { Db } from '../database/db.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
@@ -45,19 +46,18 @@ const listDeliveriesOperation = (baseUrl: string) =>
     responses: {
       200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
     },
-    read: ({ params: { webhookId }, query }, { db }) =>
-      pageResponse(new ListCursor(`deliveries ${webhookId}`), {
-        url: `${baseUrl}/webhooks/${webhookId}/deliveries`,
-        query,
-        async find(limit, belowId) {
-          const { id } = await webhookOrNotFound(db, webhookId)
-          // Before the deliveries: those of a cutoff that is complete in between have failed.
-          const cutoffs = await findCutoffs(db, id)
-          const deliveries = await listDeliveries(db, id, limit, belowId)
-          return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
-        },
-        serialize: serializeDelivery,
-      }),
+    read({ params: { webhookId }, query }, context) {
+      async function find(db: Db, limit: number, belowId: number | undefined) {
+        const { id } = await webhookOrNotFound(db, webhookId)
+        // Before the deliveries: those of a cutoff that is complete in between have failed.
+        const cutoffs = await findCutoffs(db, id)
+        const deliveries = await listDeliveries(db, id, limit, belowId)
+        return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
+      }
+      const cursor = new ListCursor(`deliveries ${webhookId}`)
+      const url = `${baseUrl}/webhooks/${webhookId}/deliveries`
+      return pageReader(cursor, url, find, serializeDelivery)({ query }, context)
+    },
   })
 
 const retryDeliveryOperation = defineOperation(
