@@ -55,11 +55,9 @@ export class IdempotencyRecords {
     const slot = `${principal.keyId} ${key}`
     const fingerprint = fingerprintOf(request)
     const attempt = { ...request, fingerprint }
-    const runningFingerprint = this.#running.get(slot)
-    if (runningFingerprint !== undefined) {
-      if (runningFingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
-      throw inProgress()
-    }
+    const running = this.#running.get(slot)
+    if (running === fingerprint) throw inProgress()
+    if (running !== undefined) throw new ApiError(apiErrors.idempotency_key_reused)
     this.#running.set(slot, fingerprint)
     try {
       let result = await write.runBatched?.({ keyId: principal.keyId, key, fingerprint })

@@ -164,18 +164,14 @@ const pointer = (path: readonly PropertyKey[]): string =>
 
 /** The nearest known field; as a question if at most a third of it differs. */
 function hint(path: string, known: readonly string[]): string {
-  const word = path.slice(path.lastIndexOf('/') + 1)
-  const [best] = known.map((name) => ({ name, off: distance(word, name) })).sort((a, b) => a.off - b.off)
+  const word = compared(path.slice(path.lastIndexOf('/') + 1))
+  const distances = known.map((name) => ({ name, off: editDistance(word, compared(name)) }))
+  const [best] = distances.sort((a, b) => a.off - b.off)
   if (!best) return 'there are none'
   const isClose = best.off <= Math.max(1, best.name.length / 3)
   return isClose ? `did you mean "${best.name}"?` : `the nearest known one is "${best.name}"`
 }
 
 const comparedLengthMax = 64
-
-/** The distance of the beginnings of two words, ignoring case. */
-const distance = (left: string, right: string): number =>
-  editDistance(
-    left.slice(0, comparedLengthMax).toLowerCase(),
-    right.slice(0, comparedLengthMax).toLowerCase(),
-  )
+/** What is compared of a word: its beginning, ignoring case. */
+const compared = (word: string): string => word.slice(0, comparedLengthMax).toLowerCase()

@@ -39,8 +39,6 @@ function processFigures(): Figure[] {
   const { user, system } = process.cpuUsage()
   const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
   const startSeconds = Math.round(performance.timeOrigin / 1000)
-  const status = ifAvailable(() => readFileSync('/proc/self/status', 'utf8'))
-  const limits = ifAvailable(() => readFileSync('/proc/self/limits', 'utf8'))
   const descriptors = ifAvailable(() => readdirSync('/proc/self/fd').length - 1)
   return [
     ['process_cpu_user_seconds_total', 'Processor time in the program.', user / 1e6],
@@ -48,18 +46,19 @@ function processFigures(): Figure[] {
     ['process_cpu_seconds_total', 'Processor time.', (user + system) / 1e6],
     ['process_start_time_seconds', 'When the process started, as a Unix timestamp.', startSeconds],
     ['process_resident_memory_bytes', 'Memory in use.', rss],
-    ['process_virtual_memory_bytes', 'Address space.', figureIn(status, /^VmSize:\s+(\d+)/m, 1024)],
-    ['process_heap_bytes', 'Data segment.', figureIn(status, /^VmData:\s+(\d+)/m, 1024)],
+    ['process_virtual_memory_bytes', 'Address space.', procFigure('status', /^VmSize:\s+(\d+)/m, 1024)],
+    ['process_heap_bytes', 'Data segment.', procFigure('status', /^VmData:\s+(\d+)/m, 1024)],
     ['process_open_fds', 'Open file descriptors.', descriptors],
-    ['process_max_fds', 'Limit of open file descriptors.', figureIn(limits, /^Max open files\s+(\d+)/m)],
+    ['process_max_fds', 'Limit of open file descriptors.', procFigure('limits', /^Max open files\s+(\d+)/m)],
     ['nodejs_heap_size_total_bytes', 'Size of the JavaScript heap.', heapTotal],
     ['nodejs_heap_size_used_bytes', 'Memory in use on the JavaScript heap.', heapUsed],
     ['nodejs_external_memory_bytes', 'Memory of JavaScript objects outside the heap.', external],
   ]
 }
 
-function figureIn(text: string | undefined, pattern: RegExp, unit = 1): number | undefined {
-  const [, figure] = pattern.exec(text ?? '') ?? []
+/** What Linux says about this process. */
+function procFigure(file: string, pattern: RegExp, unit = 1): number | undefined {
+  const [, figure] = ifAvailable(() => pattern.exec(readFileSync(`/proc/self/${file}`, 'utf8'))) ?? []
   return figure === undefined ? undefined : Number(figure) * unit
 }
 

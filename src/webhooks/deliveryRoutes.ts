@@ -12,10 +12,10 @@ import {
   deliveryByIdOperation,
   deliveryListSchema,
   deliverySchema,
+  serializeDelivery,
   webhookByIdOperation,
   webhookErrors,
 } from './schemas.ts'
-import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
 const cutoffMessage =

@@ -30,6 +30,7 @@ import {
   newWebhookSchema,
   secretOverlapSecondsDefault,
   secretRotationSchema,
+  serializeWebhook,
   webhookByIdOperation,
   webhookListSchema,
   webhookOperation,
@@ -37,7 +38,6 @@ import {
   webhookUpdateSchema,
   webhookWithSecretSchema,
 } from './schemas.ts'
-import { serializeWebhook } from './serialize.ts'
 import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
