@@ -92,6 +92,9 @@ type Extras = {
   status?: number | undefined
 }
 
+/** For errors with `Retry-After` that know no better time. */
+const defaultRetrySeconds = '1'
+
 /** An error that is reported to the caller. Everything else that is thrown becomes `internal_error`. */
 export class ApiError extends Error {
   readonly code: string
@@ -108,7 +111,7 @@ export class ApiError extends Error {
     this.code = definition.code
     this.status = status ?? definition.status
     this.details = details
-    this.headers = headers
+    this.headers = definition.hasRetryAfter ? { 'Retry-After': defaultRetrySeconds, ...headers } : headers
   }
 
   get body() {
@@ -135,7 +138,6 @@ export function validationFailed(problems: readonly ErrorDetail[]): ApiError {
   return new ApiError(apiErrors.validation_failed, `The request has invalid values: ${text}.`, { details })
 }
 
-const unavailableRetrySeconds = '1'
 const outcomeUnknownText =
   'The connection to the database was lost before the commit was confirmed. Check whether the change was applied before retrying, or retry with the same Idempotency-Key.'
 
@@ -144,9 +146,7 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown instanceof DatabaseUnavailableError) {
     const message = thrown instanceof OutcomeUnknownError ? outcomeUnknownText : undefined
-    return new ApiError(apiErrors.unavailable, message, {
-      headers: { 'Retry-After': unavailableRetrySeconds },
-    })
+    return new ApiError(apiErrors.unavailable, message)
   }
   return new ApiError(apiErrors.internal_error)
 }

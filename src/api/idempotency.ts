@@ -56,7 +56,7 @@ export class IdempotencyRecords {
     const fingerprint = fingerprintOf(request)
     const attempt = { ...request, fingerprint }
     const running = this.#running.get(slot)
-    if (running === fingerprint) throw inProgress()
+    if (running === fingerprint) throw new ApiError(apiErrors.idempotency_in_progress)
     if (running !== undefined) throw new ApiError(apiErrors.idempotency_key_reused)
     this.#running.set(slot, fingerprint)
     try {
@@ -92,16 +92,13 @@ export class IdempotencyRecords {
 async function runOnce(trx: Trx, attempt: IdentifiedAttempt, run: Run): Promise<OperationResult> {
   const lock = trx.lockName(`idempotency ${attempt.principal.keyId} ${attempt.key}`)
   const [, stored] = await Promise.all([lock, find(trx, attempt)]).catch((error: unknown) => {
-    throw error instanceof LockTimeoutError ? inProgress() : error
+    throw error instanceof LockTimeoutError ? new ApiError(apiErrors.idempotency_in_progress) : error
   })
   if (stored) return stored
   const result = await run(trx)
   await store(trx, attempt, result)
   return result
 }
-
-const inProgress = () =>
-  new ApiError(apiErrors.idempotency_in_progress, undefined, { headers: { 'Retry-After': '1' } })
 
 /** Deletes a bounded number of records past their retention. Returns how many. */
 export async function pruneIdempotencyRecords(trx: Trx, now: number): Promise<number> {
