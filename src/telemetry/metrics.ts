@@ -53,10 +53,10 @@ export class Metrics {
     return [processText, ...texts, ...databaseTexts(this.#databaseStats())].join('')
   }
 
-  #keyLabel(keyId: number | undefined): string {
+  #keyLabel(keyId: number | undefined): number | string {
     if (keyId === undefined) return 'none'
     if (this.#labelledKeys.size < labelledKeysMax) this.#labelledKeys.add(keyId)
-    return this.#labelledKeys.has(keyId) ? String(keyId) : 'other'
+    return this.#labelledKeys.has(keyId) ? keyId : 'other'
   }
 }
 

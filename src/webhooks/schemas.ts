@@ -51,11 +51,7 @@ export const newWebhookSchema = z.object({ url: newUrl, events: types }).meta({
   examples: [{ url: webhookExample.url, events: webhookExample.events }],
 })
 export const webhookUpdateSchema = z
-  .object({
-    url: newUrl.optional(),
-    events: types.optional(),
-    status: z.enum(['enabled', 'paused']).optional(),
-  })
+  .object({ ...newWebhookSchema.partial().shape, status: z.enum(['enabled', 'paused']).optional() })
   .meta({
     id: 'WebhookChange',
     description: 'The fields to change. Omitted fields keep their values.',
