@@ -89,7 +89,7 @@ type Extras = {
   details?: ErrorDetail[]
   headers?: Record<string, string>
   /** Replaces the status of the code: HTTP has special ones for requests that cannot be read. */
-  status?: number | undefined
+  status?: 408 | 431 | undefined
 }
 
 /** For errors with `Retry-After` that know no better time. */
@@ -161,7 +161,7 @@ const protocolMessages: Record<RequestProblem, string> = {
     'The request did not arrive in time. Send the headers within 5 seconds and the whole request within 10.',
 }
 
-const protocolStatuses: Partial<Record<RequestProblem, number>> = { headers_too_large: 431, timeout: 408 }
+const protocolStatuses: Partial<Record<RequestProblem, 408 | 431>> = { headers_too_large: 431, timeout: 408 }
 
 /** The error for a request that the server could not read. `time` is what its body may take. */
 export function protocolError(problem: RequestProblem, time?: BodyTime): ApiError {

@@ -42,7 +42,7 @@ abstract class LabelledMetric<T> {
   protected abstract create(): T
   protected abstract samples(value: T, labels: Labels): Sample[]
 
-  protected valueOf(first: Label, second: Label): T {
+  protected valueFor(first: Label, second: Label): T {
     const existing = this.#values.get(first)?.get(second)
     if (existing !== undefined) return existing
     const value = this.create()
@@ -52,7 +52,7 @@ abstract class LabelledMetric<T> {
 
   text(help: string): string {
     // Shown before the first event, because there are no labels to learn from it.
-    if (this.#labelNames.length === 0) this.valueOf('', '')
+    if (this.#labelNames.length === 0) this.valueFor('', '')
     const samples = [...this.#values].flatMap(([first, values]) =>
       [...values].flatMap(([second, value]) => {
         const labels = this.#labelNames.map((label, index) => [label, index === 0 ? first : second])
@@ -69,7 +69,7 @@ export class EventCounter extends LabelledMetric<{ count: number }> {
   protected samples = ({ count }: { count: number }, labels: Labels): Sample[] => [[labels, count]]
 
   increment(first: Label = '', second: Label = ''): void {
-    this.valueOf(first, second).count++
+    this.valueFor(first, second).count++
   }
 }
 
@@ -82,7 +82,7 @@ export class DurationHistogram extends LabelledMetric<Durations> {
   protected create = (): Durations => ({ counts: bucketBounds.map(() => 0), sum: 0 })
 
   observe(seconds: number, first: Label, second: Label): void {
-    const durations = this.valueOf(first, second)
+    const durations = this.valueFor(first, second)
     let bucket = 0
     while (seconds > (bucketBounds[bucket] as number)) bucket++
     ;(durations.counts[bucket] as number)++
