@@ -42,6 +42,7 @@ export function createOperations(options: OperationOptions): Operation[] {
   const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
   // Relative if the public URL is not known.
   const baseUrl = `${publicUrl}/v1`
+  const keyOptions = { apiKeyCache, environment, baseUrl, rateLimiter }
   return [
     ...petRoutes({ baseUrl, lockPetAndOrder, createBatch }),
     ...categoryRoutes(baseUrl),
@@ -50,9 +51,9 @@ export function createOperations(options: OperationOptions): Operation[] {
     listEventsOperation({ ...options, baseUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),
     getLimitsOperation(environment),
-    ...keyRoutes({ database, apiKeyCache, environment, baseUrl, rateLimiter }),
-    getKeyLimitsOperation({ database, environment, rateLimiter }),
-    ...usageRoutes({ database, flushUsage: options.flushUsage }),
-    listAuditEntriesOperation(database, baseUrl),
+    ...keyRoutes(keyOptions),
+    getKeyLimitsOperation(keyOptions),
+    ...usageRoutes(options.flushUsage),
+    listAuditEntriesOperation(baseUrl),
   ]
 }

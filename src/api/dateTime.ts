@@ -1,6 +1,5 @@
-import * as z from 'zod'
 import { timeMaxMs, timeMinMs } from '../clock.ts'
-import { schemaDocumentation } from './validation.ts'
+import { parsedText } from './validation.ts'
 
 const pattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):(\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/i
 const secondsPerDay = 24 * 60 * 60
@@ -31,12 +30,6 @@ export function parseDateTime(text: string): number | string {
 
 /** A time in a request, as milliseconds. */
 export const dateTimeSchema = () =>
-  z
-    .string({ error: ({ input }) => (input === undefined ? 'is required' : formProblem) })
-    .transform((text, context) => {
-      const read = parseDateTime(text)
-      if (typeof read === 'number') return read
-      context.addIssue({ code: 'custom', message: read })
-      return z.NEVER
-    })
-    .register(schemaDocumentation, { schema: { type: 'string', format: 'date-time' } })
+  parsedText<number>({ type: 'string', format: 'date-time' }, parseDateTime, ({ input }) =>
+    input === undefined ? 'is required' : formProblem,
+  )

@@ -89,8 +89,11 @@ type Extras = {
   details?: ErrorDetail[]
   headers?: Record<string, string>
   /** Replaces the status of the code: HTTP has special ones for requests that cannot be read. */
-  status?: 408 | 431
+  status?: 408 | 431 | undefined
 }
+
+/** For errors with `Retry-After` that know no better time. */
+const defaultRetrySeconds = '1'
 
 /** An error that is reported to the caller. Everything else that is thrown becomes `internal_error`. */
 export class ApiError extends Error {
@@ -108,7 +111,7 @@ export class ApiError extends Error {
     this.code = definition.code
     this.status = status ?? definition.status
     this.details = details
-    this.headers = headers
+    this.headers = definition.hasRetryAfter ? { 'Retry-After': defaultRetrySeconds, ...headers } : headers
   }
 
   get body() {
@@ -135,7 +138,6 @@ export function validationFailed(problems: readonly ErrorDetail[]): ApiError {
   return new ApiError(apiErrors.validation_failed, `The request has invalid values: ${text}.`, { details })
 }
 
-const unavailableRetrySeconds = '1'
 const outcomeUnknownText =
   'The connection to the database was lost before the commit was confirmed. Check whether the change was applied before retrying, or retry with the same Idempotency-Key.'
 
@@ -144,9 +146,7 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown instanceof DatabaseUnavailableError) {
     const message = thrown instanceof OutcomeUnknownError ? outcomeUnknownText : undefined
-    return new ApiError(apiErrors.unavailable, message, {
-      headers: { 'Retry-After': unavailableRetrySeconds },
-    })
+    return new ApiError(apiErrors.unavailable, message)
   }
   return new ApiError(apiErrors.internal_error)
 }
@@ -161,17 +161,15 @@ const protocolMessages: Record<RequestProblem, string> = {
     'The request did not arrive in time. Send the headers within 5 seconds and the whole request within 10.',
 }
 
+const protocolStatuses: Partial<Record<RequestProblem, 408 | 431>> = { headers_too_large: 431, timeout: 408 }
+
 /** The error for a request that the server could not read. `time` is what its body may take. */
 export function protocolError(problem: RequestProblem, time?: BodyTime): ApiError {
   const message = problem === 'timeout' && time ? slowBodyMessage(time) : protocolMessages[problem]
   const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
-  if (problem === 'chunk_extensions_too_large')
-    return new ApiError(apiErrors.body_too_large, message, { headers })
-  if (problem === 'headers_too_large')
-    return new ApiError(apiErrors.validation_failed, message, { headers, status: 431 })
-  if (problem === 'timeout')
-    return new ApiError(apiErrors.validation_failed, message, { headers, status: 408 })
-  return new ApiError(apiErrors.validation_failed, message, { headers })
+  const isTooLarge = problem === 'chunk_extensions_too_large'
+  const definition = isTooLarge ? apiErrors.body_too_large : apiErrors.validation_failed
+  return new ApiError(definition, message, { headers, status: protocolStatuses[problem] })
 }
 
 const slowBodyMessage = ({ startMs, bytesPerSecondMin, totalMs }: BodyTime): string =>

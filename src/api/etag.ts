@@ -21,13 +21,9 @@ function matchesIfMatch(header: string, etag: string): boolean {
 }
 
 /** A response with a value and its ETag. */
-export function respondWithEtag(
-  status: number,
-  value: object,
-  headers: Record<string, string> = {},
-): OperationResult {
+export function respondWithEtag(status: number, value: object): OperationResult {
   const json = toJson(value)
-  return { status, json, value, headers: { ...headers, ETag: etagOf(json) } }
+  return { status, json, value, headers: { ETag: etagOf(json) } }
 }
 
 /** One description for all operations: generators give a header with a second description another name. */

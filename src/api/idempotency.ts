@@ -25,6 +25,7 @@ type Attempt = {
   readonly isSecret: boolean
   readonly now: number
 }
+type IdentifiedAttempt = Attempt & { readonly fingerprint: string }
 
 type Run = (trx: Trx) => Promise<OperationResult>
 
@@ -49,37 +50,32 @@ export class IdempotencyRecords {
     this.#database = database
   }
 
-  async once(attempt: Attempt, write: RecordedWrite): Promise<OperationResult> {
-    const slot = `${attempt.principal.keyId} ${attempt.key}`
-    const fingerprint = fingerprintOf(attempt)
-    const runningFingerprint = this.#running.get(slot)
-    if (runningFingerprint !== undefined) {
-      if (runningFingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
-      throw inProgress()
-    }
+  async once(request: Attempt, write: RecordedWrite): Promise<OperationResult> {
+    const { key, principal } = request
+    const slot = `${principal.keyId} ${key}`
+    const fingerprint = fingerprintOf(request)
+    const attempt = { ...request, fingerprint }
+    const running = this.#running.get(slot)
+    if (running === fingerprint) throw new ApiError(apiErrors.idempotency_in_progress)
+    if (running !== undefined) throw new ApiError(apiErrors.idempotency_key_reused)
     this.#running.set(slot, fingerprint)
     try {
-      const { key, principal } = attempt
       let result = await write.runBatched?.({ keyId: principal.keyId, key, fingerprint })
       if (write.prepare) {
         // A replayed request is not prepared again. Another instance may prepare the same request: one of the two writes.
-        result = await this.#database.writeUnlogged((trx) => find(trx, attempt, fingerprint))
+        result = await this.#database.writeUnlogged((trx) => find(trx, attempt))
         // The transaction rejects with its error, and stores that.
         if (!result) await write.prepare().catch(() => {})
       }
-      return result ?? (await this.#runOrReplay(attempt, fingerprint, write))
+      return result ?? (await this.#runOrReplay(attempt, write))
     } finally {
       this.#running.delete(slot)
     }
   }
 
-  async #runOrReplay(
-    attempt: Attempt,
-    fingerprint: string,
-    { run, options }: RecordedWrite,
-  ): Promise<OperationResult> {
+  async #runOrReplay(attempt: IdentifiedAttempt, { run, options }: RecordedWrite): Promise<OperationResult> {
     try {
-      return await this.#database.write((trx) => runOnce(trx, attempt, fingerprint, run), options)
+      return await this.#database.write((trx) => runOnce(trx, attempt, run), options)
     } catch (thrown) {
       const error = toApiError(thrown)
       const isUnstored = error.code === 'idempotency_key_reused' || error.code === 'idempotency_in_progress'
@@ -87,25 +83,22 @@ export class IdempotencyRecords {
       // The transaction was rolled back, so the error is stored in another one. Another instance may have served the same
       // request in between.
       const result = respond(error.status, error.body, error.headers)
-      return this.#database.write((trx) => runOnce(trx, attempt, fingerprint, async () => result))
+      return this.#database.write((trx) => runOnce(trx, attempt, async () => result))
     }
   }
 }
 
 /** Other instances with the same request wait for the lock, and then find the stored response. */
-async function runOnce(trx: Trx, attempt: Attempt, fingerprint: string, run: Run): Promise<OperationResult> {
+async function runOnce(trx: Trx, attempt: IdentifiedAttempt, run: Run): Promise<OperationResult> {
   const lock = trx.lockName(`idempotency ${attempt.principal.keyId} ${attempt.key}`)
-  const [, stored] = await Promise.all([lock, find(trx, attempt, fingerprint)]).catch((error: unknown) => {
-    throw error instanceof LockTimeoutError ? inProgress() : error
+  const [, stored] = await Promise.all([lock, find(trx, attempt)]).catch((error: unknown) => {
+    throw error instanceof LockTimeoutError ? new ApiError(apiErrors.idempotency_in_progress) : error
   })
   if (stored) return stored
   const result = await run(trx)
-  await store(trx, attempt, fingerprint, result)
+  await store(trx, attempt, result)
   return result
 }
-
-const inProgress = () =>
-  new ApiError(apiErrors.idempotency_in_progress, undefined, { headers: { 'Retry-After': '1' } })
 
 /** Deletes a bounded number of records past their retention. Returns how many. */
 export async function pruneIdempotencyRecords(trx: Trx, now: number): Promise<number> {
@@ -148,7 +141,7 @@ export async function eraseFromIdempotencyRecords(
   }
 }
 
-async function find(trx: Trx, attempt: Attempt, fingerprint: string): Promise<OperationResult | undefined> {
+async function find(trx: Trx, attempt: IdentifiedAttempt): Promise<OperationResult | undefined> {
   const record = await trx
     .selectFrom('idempotency_records')
     .selectAll()
@@ -157,23 +150,18 @@ async function find(trx: Trx, attempt: Attempt, fingerprint: string): Promise<Op
     .where('created_at', '>', attempt.now - recordRetentionMs)
     .executeTakeFirst()
   if (!record) return undefined
-  if (record.fingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
+  if (record.fingerprint !== attempt.fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
   const headers = { ...JSON.parse(record.headers), 'Idempotent-Replayed': 'true' }
   const json = attempt.isSecret ? decrypt(record.body, attempt) : record.body
   return json === '' ? { status: record.status, headers } : { status: record.status, headers, json }
 }
 
-async function store(
-  trx: Trx,
-  attempt: Attempt,
-  fingerprint: string,
-  result: OperationResult,
-): Promise<void> {
+async function store(trx: Trx, attempt: IdentifiedAttempt, result: OperationResult): Promise<void> {
   const json = result.json ?? ''
   const values = {
     key_id: attempt.principal.keyId,
     idempotency_key: attempt.key,
-    fingerprint,
+    fingerprint: attempt.fingerprint,
     status: result.status,
     headers: JSON.stringify(result.headers ?? {}),
     body: attempt.isSecret ? encrypt(json, attempt) : json,

@@ -32,8 +32,7 @@ export class RequestBodies {
     if (rawBody) requireMediaType(request, rawBody)
     const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
     let counted = announcedBytes(request, limits)
-    if (this.#bytes + counted > this.#bytesMax)
-      throw new ApiError(apiErrors.unavailable, tooMuchMessage, { headers: { 'Retry-After': '1' } })
+    if (this.#bytes + counted > this.#bytesMax) throw new ApiError(apiErrors.unavailable, tooMuchMessage)
     this.#bytes += counted
     try {
       const bytes = await request.body(limits).catch((thrown) => rejectUnfinished(thrown, rawBody))

@@ -17,11 +17,7 @@ const space = /[ \t\n\r]+/y
 const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const numberWhole = new RegExp(`^${number.source}$`)
-const literals: readonly [string, JsonValue][] = [
-  ['true', true],
-  ['false', false],
-  ['null', null],
-]
+const literal = /true|false|null/y
 
 export function parseJson(text: string): JsonValue {
   const reader = new Reader(text)
@@ -71,12 +67,8 @@ class Reader {
     }
     const digits = this.#skip(number)
     if (digits !== '') return toInt64(digits) ?? Number(digits)
-    for (const [word, value] of literals) {
-      if (this.#text.startsWith(word, this.#at)) {
-        this.#at += word.length
-        return value
-      }
-    }
+    const word = this.#skip(literal)
+    if (word !== '') return JSON.parse(word)
     return this.#fail(this.#at < this.#text.length ? 'expected a value' : 'the body ends too early')
   }
 
@@ -86,12 +78,9 @@ class Reader {
   }
 
   #object(depth: number): JsonValue {
-    this.#checkDepth(depth)
     // Without a prototype, "__proto__" is an ordinary key.
     const object: { [key: string]: JsonValue } = Object.create(null)
-    this.#at++
-    if (this.#take('}')) return object
-    for (;;) {
+    this.#items('}', depth, () => {
       this.#skipSpace()
       if (this.#text[this.#at] !== '"') this.#fail('expected a key in double quotes')
       const keyAt = this.#at
@@ -99,25 +88,26 @@ class Reader {
       if (key in object) this.#fail(`the key ${shortened(key)} is given twice`, keyAt)
       if (!this.#take(':')) this.#fail('expected ":"')
       object[key] = this.value(depth + 1)
-      if (this.#take('}')) return object
-      if (!this.#take(',')) this.#fail('expected "," or "}"')
-    }
+    })
+    return object
   }
 
   #array(depth: number): JsonValue {
-    this.#checkDepth(depth)
     const array: JsonValue[] = []
-    this.#at++
-    if (this.#take(']')) return array
-    for (;;) {
-      array.push(this.value(depth + 1))
-      if (this.#take(']')) return array
-      if (!this.#take(',')) this.#fail('expected "," or "]"')
-    }
+    this.#items(']', depth, () => array.push(this.value(depth + 1)))
+    return array
   }
 
-  #checkDepth(depth: number): void {
+  /** Reads from an opening bracket to the closing one. */
+  #items(closing: string, depth: number, readItem: () => void): void {
     if (depth > nestingMax) this.#fail(`nested deeper than ${nestingMax} levels`)
+    this.#at++
+    if (this.#take(closing)) return
+    for (;;) {
+      readItem()
+      if (this.#take(closing)) return
+      if (!this.#take(',')) this.#fail(`expected "," or "${closing}"`)
+    }
   }
 
   #string(): string {

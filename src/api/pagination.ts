@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
+import type { Db } from '../database/db.ts'
 import { ApiError, apiErrors } from './errors.ts'
-import { type Operation, type OperationResult, respond } from './operation.ts'
+import { type Operation, type OperationResult, type ReadContext, respond } from './operation.ts'
 import { digitsText, schemaDocumentation } from './validation.ts'
 
 const pageLimitMax = 100
@@ -47,17 +48,15 @@ export function encodeCursor(list: string, payload: readonly unknown[]): string 
   return Buffer.concat([checksum(bytes), bytes]).toString('base64url')
 }
 
-function decodeCursor<S extends z.ZodType>(list: string, payloadSchema: S, cursor: string): z.output<S> {
+/** The payload of a cursor of this list; undefined if it is not one. */
+function decodeCursor(list: string, cursor: string): unknown[] | undefined {
   const bytes = Buffer.from(cursor, 'base64url')
   const payload = bytes.subarray(checksumBytes)
   // Encoding it again detects characters that decoding ignores.
   const isIntact =
     bytes.toString('base64url') === cursor && checksum(payload).equals(bytes.subarray(0, checksumBytes))
   const content = isIntact ? parsePayload(payload) : undefined
-  const parsed =
-    Array.isArray(content) && content[0] === list ? payloadSchema.safeParse(content.slice(1)) : undefined
-  if (!parsed?.success) throw new ApiError(apiErrors.invalid_cursor)
-  return parsed.data
+  return Array.isArray(content) && content[0] === list ? content.slice(1) : undefined
 }
 
 /** A valid checksum does not prove that the service made the cursor. */
@@ -80,7 +79,7 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
   }
 
   encode(lastId: Id, filter: Filter): string {
-    const texts = filterEntries(filter).map(([name, value]) => [name, toText(value)])
+    const texts = definedEntries(filter).map(([name, value]) => [name, toText(value)])
     const id = typeof lastId === 'bigint' ? String(lastId) : lastId
     return encodeCursor(this.#list, [id, Object.fromEntries(texts)])
   }
@@ -88,8 +87,10 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
   /** The start and the filters of a page. Filters that are sent with a cursor must be equal to those in it. */
   decode(cursor: string | undefined, sent: Filter): [lastId: Id | undefined, filter: Filter] {
     if (cursor === undefined) return [undefined, sent]
-    const [lastId, filter] = decodeCursor(this.#list, this.#payload, cursor)
-    for (const [name, value] of filterEntries(sent))
+    const decoded = this.#payload.safeParse(decodeCursor(this.#list, cursor))
+    if (!decoded.success) throw new ApiError(apiErrors.invalid_cursor)
+    const [lastId, filter] = decoded.data
+    for (const [name, value] of definedEntries(sent))
       if (String(value) !== String(filter[name as keyof Filter])) throw new ApiError(apiErrors.invalid_cursor)
     return [lastId, filter]
   }
@@ -98,40 +99,38 @@ export class ListCursor<Filter extends object = object, Id extends number | bigi
 const noFilter = z.object({}) as z.ZodType as z.ZodType<never>
 const numberId = z.int() as z.ZodType as z.ZodType<never>
 const toText = (value: unknown) => (Array.isArray(value) ? value.map(String) : String(value))
-const filterEntries = (filter: object) => Object.entries(filter).filter(([, value]) => value !== undefined)
+const definedEntries = (values: object) => Object.entries(values).filter(([, value]) => value !== undefined)
 
-type PageOptions<T, Filter, Id> = {
-  /** The URL of the list. */
-  readonly url: string
-  readonly query: { readonly limit: number; readonly cursor?: string | undefined } & Filter
-  /** Finds the items after an id, at most `limit`. */
-  find(limit: number, lastId: Id | undefined, filter: Filter): Promise<readonly T[]>
-  serialize?(item: T): unknown
-}
+type PageQuery = { readonly limit: number; readonly cursor?: string | undefined }
 
-/** One page of a list, with the `Link` of the next page if there is one. */
-export async function pageResponse<T extends { id: Id }, Filter extends object, Id extends number | bigint>(
-  cursors: ListCursor<Filter, Id>,
-  { url, query, find, serialize = (item) => item }: PageOptions<T, Filter, Id>,
-): Promise<OperationResult> {
-  const { limit, cursor, ...sent } = query
-  const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
-  // One more than the page tells whether there is a next page.
-  const found = await find(limit + 1, lastId, filter)
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  if (found.length === page.length || !last) return respond(200, page.map(serialize))
-  const filters = filterEntries(filter).flatMap(([name, value]) =>
-    [toText(value)].flat().map((text): [string, string] => [name, text]),
-  )
-  const next: [string, string][] = [
-    ['limit', String(limit)],
-    ...filters,
-    ['cursor', cursors.encode(last.id, filter)],
-  ]
-  return respond(200, page.map(serialize), { Link: nextLink(url, next) })
-}
+/**
+ * The handler of a list, which returns one page, with the `Link` of the next page if there is one. `find` finds at most
+ * `limit` items after an id.
+ */
+export const pageReader =
+  <T extends { id: Id }, Filter extends object, Id extends number | bigint>(
+    cursors: ListCursor<Filter, Id>,
+    url: string,
+    find: (db: Db, limit: number, lastId: Id | undefined, filter: Filter) => Promise<readonly T[]>,
+    serialize: (item: T, now: number) => unknown = (item) => item,
+  ) =>
+  async ({ query }: { query: PageQuery & Filter }, { db, now }: ReadContext): Promise<OperationResult> => {
+    const { limit, cursor, ...sent } = query
+    const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
+    // One more than the page tells whether there is a next page.
+    const found = await find(db, limit + 1, lastId, filter)
+    const page = found.slice(0, limit)
+    const json = page.map((item) => serialize(item, now))
+    const last = page.at(-1)
+    if (found.length === page.length || !last) return respond(200, json)
+    const next = { limit, ...filter, cursor: cursors.encode(last.id, filter) }
+    return respond(200, json, { Link: nextLink(url, next) })
+  }
 
 /** The value of `Link` for the next page of the same list. */
-export const nextLink = (url: string, query: [name: string, value: string][]): string =>
-  `<${url}?${new URLSearchParams(query)}>; rel="next"`
+export function nextLink(url: string, query: object): string {
+  const parameters = definedEntries(query).flatMap(([name, value]) =>
+    [toText(value)].flat().map((text) => [name, text]),
+  )
+  return `<${url}?${new URLSearchParams(parameters)}>; rel="next"`
+}

@@ -18,42 +18,45 @@ export const int64 = () =>
     .register(schemaDocumentation, { schema: int64Schema })
 
 /** A smaller integer in a body, as a JavaScript number. */
-export const integer = (min: number, max: number) =>
-  z
-    .bigint({
-      error: ({ input }) =>
-        input === undefined ? 'is required' : `must be an integer from ${min} to ${max}`,
-    })
-    .refine((value) => value >= min && value <= max, `must be an integer from ${min} to ${max}`)
+export function integer(min: number, max: number) {
+  const problem = `must be an integer from ${min} to ${max}`
+  return z
+    .bigint({ error: ({ input }) => (input === undefined ? 'is required' : problem) })
+    .refine((value) => value >= min && value <= max, problem)
     .transform(Number)
     .register(schemaDocumentation, { schema: { type: 'integer', minimum: min, maximum: max } })
+}
 
-/** An int64 in a path or a query. */
-export const int64Text = () =>
+/** Text that is parsed to another type. `parse` returns the value, or the problem as a string. */
+export const parsedText = <T>(
+  schema: Record<string, unknown>,
+  parse: (text: string) => T | string,
+  error?: z.core.$ZodErrorMap,
+) =>
   z
-    .string()
-    .transform((text, context) => {
-      const value = parseInt64(text)
-      if (value !== undefined) return value
-      context.addIssue({ code: 'custom', message: int64Problem })
+    .string({ error })
+    .transform((text, context): T => {
+      const parsed = parse(text)
+      if (typeof parsed !== 'string') return parsed
+      context.addIssue({ code: 'custom', message: parsed })
       return z.NEVER
     })
-    .register(schemaDocumentation, { schema: int64Schema })
+    .register(schemaDocumentation, { schema })
+
+/** An int64 in a path or a query. */
+export const int64Text = () => parsedText<bigint>(int64Schema, (text) => parseInt64(text) ?? int64Problem)
 
 const int32Max = 2 ** 31 - 1
 
 /** Decimal digits in a query. */
-export const digitsText = (min: number, max: number) =>
-  z
-    .string()
-    .refine(
-      (text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max,
-      `must be a whole number from ${min} to ${max}`,
-    )
-    .transform(Number)
-    .register(schemaDocumentation, {
-      schema: { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max },
-    })
+export function digitsText(min: number, max: number) {
+  const schema = { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max }
+  return parsedText<number>(schema, (text) =>
+    /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? Number(text)
+      : `must be a whole number from ${min} to ${max}`,
+  )
+}
 
 /** Text in a response that may be absent. */
 export const optionalText = (description: string) => z.string().optional().meta({ description })
@@ -161,18 +164,14 @@ const pointer = (path: readonly PropertyKey[]): string =>
 
 /** The nearest known field; as a question if at most a third of it differs. */
 function hint(path: string, known: readonly string[]): string {
-  const word = path.slice(path.lastIndexOf('/') + 1)
-  const [best] = known.map((name) => ({ name, off: distance(word, name) })).sort((a, b) => a.off - b.off)
+  const word = compared(path.slice(path.lastIndexOf('/') + 1))
+  const distances = known.map((name) => ({ name, off: editDistance(word, compared(name)) }))
+  const [best] = distances.sort((a, b) => a.off - b.off)
   if (!best) return 'there are none'
   const isClose = best.off <= Math.max(1, best.name.length / 3)
   return isClose ? `did you mean "${best.name}"?` : `the nearest known one is "${best.name}"`
 }
 
 const comparedLengthMax = 64
-
-/** The distance of the beginnings of two words, ignoring case. */
-const distance = (left: string, right: string): number =>
-  editDistance(
-    left.slice(0, comparedLengthMax).toLowerCase(),
-    right.slice(0, comparedLengthMax).toLowerCase(),
-  )
+/** What is compared of a word: its beginning, ignoring case. */
+const compared = (word: string): string => word.slice(0, comparedLengthMax).toLowerCase()

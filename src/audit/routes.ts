@@ -1,13 +1,12 @@
 import * as z from 'zod'
 import { defineOperation, type Operation } from '../api/operation.ts'
-import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
-import type { Database } from '../database/database.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { listAuditEntries } from './queries.ts'
 import { auditLogSchema, serializeEntry } from './schemas.ts'
 
 const auditCursor = new ListCursor('audit')
 
-export const listAuditEntriesOperation = (database: Database, baseUrl: string): Operation =>
+export const listAuditEntriesOperation = (baseUrl: string): Operation =>
   defineOperation('listAuditEntries', 'GET /audit', {
     tag: 'Audit',
     stability: 'beta',
@@ -17,11 +16,5 @@ export const listAuditEntriesOperation = (database: Database, baseUrl: string): 
       'Changes of keys and webhooks, bans, erasures of customer data, imports and restores, newest first. Entries are kept for 400 days.',
     query: z.object(pageQuery),
     responses: { 200: { description: 'One page of the audit log.', schema: auditLogSchema } },
-    read: ({ query }) =>
-      pageResponse(auditCursor, {
-        url: `${baseUrl}/audit`,
-        query,
-        find: (limit, belowId) => listAuditEntries(database.read, limit, belowId),
-        serialize: serializeEntry,
-      }),
+    read: pageReader(auditCursor, `${baseUrl}/audit`, listAuditEntries, serializeEntry),
   })

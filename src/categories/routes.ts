@@ -2,9 +2,8 @@ import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
-import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
-import type { Db } from '../database/db.ts'
 import {
   createCategory,
   deleteCategory,
@@ -26,11 +25,7 @@ import {
 const categoryCursor = new ListCursor<object, bigint>('categories', undefined, int64Text())
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
-const categoryByIdOperation = {
-  ...categoryOperation,
-  params,
-  notFound: categoryErrors.category_not_found,
-} as const
+const categoryByIdOperation = { ...categoryOperation, params, notFound: categoryErrors.category_not_found }
 
 const listCategoriesOperation = (baseUrl: string) =>
   defineOperation('listCategories', 'GET /categories', {
@@ -41,12 +36,7 @@ const listCategoriesOperation = (baseUrl: string) =>
     scope: 'categories:read',
     query: z.object(pageQuery),
     responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
-    read: ({ query }, { db }) =>
-      pageResponse(categoryCursor, {
-        url: `${baseUrl}/categories`,
-        query,
-        find: (limit, lastId) => listCategories(db, limit, lastId),
-      }),
+    read: pageReader(categoryCursor, `${baseUrl}/categories`, listCategories),
   })
 
 const createCategoryOperation = defineOperation('createCategory', 'POST /categories', {
@@ -73,7 +63,8 @@ const getCategoryOperation = defineOperation('getCategory', 'GET /categories/{ca
   scope: 'categories:read',
   responses: { 200: { description: 'The category.', schema: categorySchema, headers: etagHeader } },
   async read({ params: { categoryId } }, { db }) {
-    return respondWithEtag(200, await categoryOrNotFound(db, categoryId))
+    const category = await findCategory(db, categoryId)
+    return respondWithEtag(200, orNotFound(category, categoryErrors.category_not_found))
   },
 })
 
@@ -89,10 +80,8 @@ const updateCategoryOperation = defineOperation('updateCategory', 'PATCH /catego
   errors: [apiErrors.precondition_failed],
   async write({ params: { categoryId }, body }, context) {
     const { trx, now } = context
-    const category = orNotFound(
-      await findCategoryToRename(trx, categoryId),
-      categoryErrors.category_not_found,
-    )
+    const found = await findCategoryToRename(trx, categoryId)
+    const category = orNotFound(found, categoryErrors.category_not_found)
     requireIfMatch(category, context)
     const { id, name } = category
     const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
@@ -131,6 +120,3 @@ export const categoryRoutes = (baseUrl: string): Operation[] => [
   updateCategoryOperation,
   deleteCategoryOperation,
 ]
-
-const categoryOrNotFound = async (db: Db, id: bigint) =>
-  orNotFound(await findCategory(db, id), categoryErrors.category_not_found)

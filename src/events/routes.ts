@@ -88,10 +88,7 @@ async function readEvents(
   const page = events.slice(0, limit)
   const json = `[${page.map(serializeEvent).join(',')}]`
   if (events.length === page.length) return { status: 200, json, headers }
-  const Link = nextLink(`${baseUrl}/events`, [
-    ['after', String(page.at(-1)?.id)],
-    ['limit', String(limit)],
-  ])
+  const Link = nextLink(`${baseUrl}/events`, { after: page.at(-1)?.id, limit })
   return { status: 200, json, headers: { ...headers, Link } }
 }
 
@@ -112,6 +109,6 @@ function eventsExpired(position: number, pruned: number, newest: number, baseUrl
   return new ApiError(
     eventErrors.events_expired,
     `${reason} List all resources again, then continue with after=${next}.`,
-    { headers: { Link: nextLink(`${baseUrl}/events`, [['after', String(next)]]) } },
+    { headers: { Link: nextLink(`${baseUrl}/events`, { after: next }) } },
   )
 }

@@ -1,14 +1,11 @@
 import * as z from 'zod'
-import { orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { int64 } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { AuthenticatedPrincipal } from '../auth/authenticator.ts'
 import { timestamp } from '../clock.ts'
-import type { Database } from '../database/database.ts'
 import { effectiveLimits } from '../limits/plans.ts'
 import { findLimitState } from '../limits/queries.ts'
-import type { RateLimiter } from '../limits/rateLimiter.ts'
 import {
   advance,
   currentWindows,
@@ -18,10 +15,9 @@ import {
   type Windows,
 } from '../limits/window.ts'
 import type { Key } from './key.ts'
-import { findKey } from './queries.ts'
+import { type KeyRoutesOptions, keyOrNotFound } from './routes.ts'
 import {
   keyByIdOperation,
-  keyErrors,
   keyNameSchema,
   nullableTimestampSchema,
   planSchema,
@@ -79,25 +75,18 @@ export const getLimitsOperation = (environment: KeyEnvironment): Operation =>
     },
   })
 
-type KeyLimitsOptions = {
-  readonly database: Database
-  readonly environment: KeyEnvironment
-  /** Its counts are written to the database before they are read from it. */
-  readonly rateLimiter: Pick<RateLimiter, 'flush'>
-}
-
 /** The same for an operator, about any key. */
-export const getKeyLimitsOperation = ({ database, environment, rateLimiter }: KeyLimitsOptions): Operation =>
+export const getKeyLimitsOperation = ({ environment, rateLimiter }: KeyRoutesOptions): Operation =>
   defineOperation('getKeyLimits', 'GET /keys/{keyId}/limits', {
     ...keyByIdOperation,
     stability: 'beta',
     summary: 'Get the rate limits of a key',
     description: 'The same as `GET /limits` for the key itself.',
     responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
-    async read({ params: { keyId } }, { now }) {
+    async read({ params: { keyId } }, { db, now }) {
       await rateLimiter.flush()
-      const key = orNotFound(await findKey(database.read, Number(keyId)), keyErrors.key_not_found)
-      const state = advance((await findLimitState(database.read, key.id))?.state ?? emptyLimitState, now)
+      const key = await keyOrNotFound(db, keyId)
+      const state = advance((await findLimitState(db, key.id))?.state ?? emptyLimitState, now)
       const windows = currentWindows(state, effectiveLimits(key.plan, key.limits ?? {}), now)
       const bannedUntil = (key.bannedUntil ?? 0) > now ? (key.bannedUntil ?? 0) : 0
       return respond(200, serializeLimits(key, environment, windows, bannedUntil))

@@ -1,11 +1,10 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
-import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
-import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
 import type { Key } from './key.ts'
@@ -37,11 +36,10 @@ import {
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
 const keyCursor = new ListCursor('keys')
 
-const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
+export const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
   orNotFound(await findKey(db, Number(id)), keyErrors.key_not_found)
 
-type KeyRoutesOptions = {
-  readonly database: Database
+export type KeyRoutesOptions = {
   readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
   readonly baseUrl: string
@@ -56,21 +54,16 @@ async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, a
   return key
 }
 
-const listKeysOperation = ({ database, baseUrl, rateLimiter }: KeyRoutesOptions) =>
+const listKeysOperation = ({ baseUrl, rateLimiter }: KeyRoutesOptions) =>
   defineOperation('listKeys', 'GET /keys', {
     ...keyOperation,
     summary: 'List keys',
     description: 'Newest first, including revoked keys.',
     query: z.object(pageQuery),
     responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
-    async read({ query }, { now }) {
+    async read(input, context) {
       await rateLimiter.flush()
-      return pageResponse(keyCursor, {
-        url: `${baseUrl}/keys`,
-        query,
-        find: (limit, belowId) => listKeys(database.read, limit, belowId),
-        serialize: (key) => serializeKey(key, now),
-      })
+      return pageReader(keyCursor, `${baseUrl}/keys`, listKeys, serializeKey)(input, context)
     },
   })
 
@@ -93,15 +86,15 @@ const createKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
     },
   })
 
-const getKeyOperation = ({ database, rateLimiter }: KeyRoutesOptions) =>
+const getKeyOperation = ({ rateLimiter }: KeyRoutesOptions) =>
   defineOperation('getKey', 'GET /keys/{keyId}', {
     ...keyByIdOperation,
     summary: 'Get a key',
     description: 'The response does not contain the secret.',
     responses: { 200: { description: 'The key.', schema: keySchema } },
-    async read({ params: { keyId } }, { now }) {
+    async read({ params: { keyId } }, { db, now }) {
       await rateLimiter.flush()
-      return respond(200, serializeKey(await keyOrNotFound(database.read, keyId), now))
+      return respond(200, serializeKey(await keyOrNotFound(db, keyId), now))
     },
   })
 

@@ -63,25 +63,21 @@ function merge(group: readonly ResponseDraft[], examples: Json): Json {
 
 function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
   return Object.entries(operation.responses).map(([status, response]) => {
-    const { description, schema: zodSchema, types, stream } = response
+    const { description, schema, types, stream } = response
     const headers = successHeaders(operation, status)
     const draft = { operation, status, errors: [] }
     if (types) {
       const name = `${operation.id[0]?.toUpperCase()}${operation.id.slice(1)}Content`
       return { ...draft, name, response: { description, headers, content: binaryContent(types) } }
     }
-    if (!zodSchema) return { ...draft, name: statusName(status), response: { description, headers } }
-    const schema = jsonSchema(zodSchema, schemas)
-    const content = {
-      'application/json': { schema },
-      ...(stream && {
-        'text/event-stream': {
-          schema: { type: 'string', description: stream.description },
-          example: stream.example,
-        },
-      }),
+    if (!schema) return { ...draft, name: statusName(status), response: { description, headers } }
+    const json = { schema: jsonSchema(schema, schemas) }
+    const events = stream && {
+      schema: { type: 'string', description: stream.description },
+      example: stream.example,
     }
-    const name = `${componentName(schema)}${'Location' in headers ? 'Created' : ''}`
+    const content = { 'application/json': json, ...(events && { 'text/event-stream': events }) }
+    const name = `${componentName(json.schema)}${'Location' in headers ? 'Created' : ''}`
     return { ...draft, name, response: { description, headers, content } }
   })
 }

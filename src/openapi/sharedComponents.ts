@@ -12,21 +12,16 @@ export type Components = {
 
 /** Moves parameters and headers that occur more than once to the components, and references them. */
 export function extractSharedComponents(operations: readonly Json[], components: Components): void {
-  const responses = [
-    ...operations.flatMap((operation) => Object.values(operation.responses as Record<string, Json>)),
-    ...Object.values(components.responses),
-  ].filter((response) => response.headers !== undefined)
-
-  const shareHeader = createSharing(
-    'headers',
-    components.headers,
-    responses.flatMap(({ headers }) => Object.values(headers as Record<string, Json>)),
-  )
+  const headersOf = ({ headers }: Json) => headers as Record<string, Json>
+  const responses = Object.values(components.responses)
+  const allHeaders = responses.flatMap((response) => Object.values(headersOf(response)))
+  const shareHeader = createSharing('headers', components.headers, allHeaders)
   for (const response of responses) {
-    const named = Object.entries(response.headers as Record<string, Json>)
-    response.headers = Object.fromEntries(
-      named.map(([name, header]) => [name, shareHeader(headerName(name, header), header)]),
-    )
+    const shared = Object.entries(headersOf(response)).map(([name, header]) => [
+      name,
+      shareHeader(headerName(name, header), header),
+    ])
+    response.headers = Object.fromEntries(shared)
   }
 
   const parametersOf = (operation: Json) => operation.parameters as Json[]

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
 import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
-import { pageQuery, pageResponse } from '../api/pagination.ts'
+import { pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
@@ -58,13 +58,12 @@ const listOrdersOperation = ({ baseUrl }: OrderRoutesOptions) =>
     scope: 'orders:read',
     query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
     responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
-    read: ({ query }, { db }) =>
-      pageResponse(orderCursor, {
-        url: `${baseUrl}/store/orders`,
-        query,
-        find: (limit, belowId, filter) => listOrders(db, filter, limit, belowId),
-        serialize: serializeOrder,
-      }),
+    read: pageReader(
+      orderCursor,
+      `${baseUrl}/store/orders`,
+      (db, limit, belowId, filter) => listOrders(db, filter, limit, belowId),
+      serializeOrder,
+    ),
   })
 
 const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>

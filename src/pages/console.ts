@@ -29,12 +29,8 @@ const contentTypes: Readonly<Record<string, string>> = {
 /** The console: its document and its assets, or a page that says how to build it. */
 export function consolePages(environment: Environment, folder: URL = builtFolder): StaticPage[] {
   const assets = listAssets(new URL('assets/', folder))?.filter((name) => extname(name) in contentTypes)
-  if (assets === undefined)
-    return screenPaths.map((path) => ({
-      path,
-      headers: htmlHeaders,
-      render: () => renderNotBuilt(environment),
-    }))
+  const notBuilt = { headers: htmlHeaders, render: () => renderNotBuilt(environment) }
+  if (assets === undefined) return screenPaths.map((path) => ({ path, ...notBuilt }))
   const headers = pageHeaders('text/html; charset=utf-8', policy)
   // Before any key is entered, the document says which environment this is.
   const render = () => {

@@ -1,7 +1,7 @@
 import { assetUrl, readAsset } from '../assets.ts'
 import type { Environment } from '../config.ts'
 import { copyScript } from './copyScript.ts'
-import { copyScriptPath, escapeHtml, htmlHeaders, htmlPage, pageHeaders } from './layout.ts'
+import { copyScriptPath, escapeHtml, htmlHeaders, htmlPage, scriptHeaders } from './layout.ts'
 import type { Heading } from './markdown.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -30,22 +30,15 @@ const names = [
 
 /** The guides in the package: links in headers work without internet access. */
 export function guidePages(environment: Environment): StaticPage[] {
-  // With the file extension too: the guides link to each other that way.
-  const guides = names.flatMap((name) =>
-    [`/guides/${name}`, `/guides/${name}.md`].map((path) => ({ path, name })),
-  )
+  const guides = names.flatMap((name) => {
+    const guide = { headers: htmlHeaders, render: () => renderGuide(environment, name) }
+    // With the file extension too: the guides link to each other that way.
+    return [`/guides/${name}`, `/guides/${name}.md`].map((path) => ({ path, ...guide }))
+  })
   return [
     { path: '/guides', headers: htmlHeaders, render: () => renderList(environment) },
-    ...guides.map(({ path, name }) => ({
-      path,
-      headers: htmlHeaders,
-      render: () => renderGuide(environment, name),
-    })),
-    {
-      path: copyScriptPath,
-      headers: pageHeaders('text/javascript; charset=utf-8'),
-      render: () => copyScript,
-    },
+    ...guides,
+    { path: copyScriptPath, headers: scriptHeaders, render: () => copyScript },
   ]
 }
 

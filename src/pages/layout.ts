@@ -200,3 +200,4 @@ export const pageHeaders = (contentType: string, contentPolicy = policy): Record
 })
 
 export const htmlHeaders = pageHeaders('text/html; charset=utf-8')
+export const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')

@@ -1,6 +1,8 @@
+import { type Authenticator, authorize } from '../api/authentication.ts'
 import { respond } from '../api/operation.ts'
 import { type HeaderFields, prepareResponse } from '../api/response.ts'
 import type { WebPage } from '../api/router.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 /** For load balancers and process supervisors. */
 export const probePages = (isReady: () => Promise<boolean>): WebPage[] => [
@@ -17,3 +19,27 @@ export const probePages = (isReady: () => Promise<boolean>): WebPage[] => [
 
 const probeResponse = (status: number, state: string, headers: HeaderFields = {}) =>
   prepareResponse(respond(status, { status: state }, { 'Cache-Control': 'no-store', ...headers }))
+
+/**
+ * For Prometheus. Requires a key with `keys:manage`, unless the operator has opened it. The request counts for the key, or
+ * for the address if the key is not valid, as in the API. When open it counts as any other page does.
+ */
+export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOpen: boolean): WebPage => ({
+  path: '/metrics',
+  isExempt: !isOpen,
+  requiresKey: !isOpen,
+  async serve(request, { address }) {
+    if (!isOpen) {
+      const authorization = request.header('authorization')
+      const credentials = { authorization, address, rateLimitExempt: false }
+      const { principal, error } = await authenticator.authenticate(credentials)
+      if (error) throw error
+      authorize(request, principal, { scope: 'keys:manage' })
+    }
+    const headers = {
+      'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+      'Cache-Control': 'no-store',
+    }
+    return prepareResponse({ status: 200, json: await metrics.render(), headers })
+  },
+})

@@ -1,6 +1,13 @@
 import { assetUrl, isExecutable, readAsset } from '../assets.ts'
 import type { Environment } from '../config.ts'
-import { type ColourMode, colours, headerHeightRem, pageHeaders, pageHeadHtml } from './layout.ts'
+import {
+  type ColourMode,
+  colours,
+  headerHeightRem,
+  pageHeaders,
+  pageHeadHtml,
+  scriptHeaders,
+} from './layout.ts'
 import { referenceScript } from './referenceScript.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -56,8 +63,6 @@ const page = (
 </body>
 </html>
 `
-
-const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
 /** The reference, its scripts, and the document that it shows. */
 export function referencePages(

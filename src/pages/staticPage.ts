@@ -3,7 +3,6 @@ import { gzip } from 'node:zlib'
 import { etagOf } from '../api/etag.ts'
 import { headerBlock, type PreparedResponse } from '../api/response.ts'
 import type { WebPage } from '../api/router.ts'
-import { acceptsGzip } from './acceptEncoding.ts'
 
 /** A page that is the same for every client. */
 export type StaticPage = {
@@ -62,4 +61,19 @@ async function prepare({ headers, status = 200, render }: StaticPage): Promise<R
     // Each representation has a different strong ETag (RFC 9110, 8.8.3.3).
     zipped: represent(zipped, { ETag: etag.replace(/"$/, '-gzip"'), 'Content-Encoding': 'gzip' }),
   }
+}
+
+/**
+ * Whether a client accepts gzip (RFC 9110, 12.5.3): named by itself, or covered by "*", with a weight above 0.
+ * Without the header nothing is compressed.
+ */
+function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  let isAnyAccepted = false
+  for (const entry of (acceptEncoding ?? '').toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim())
+    const isAccepted = !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
+    if (coding === 'gzip' || coding === 'x-gzip') return isAccepted
+    if (coding === '*') isAnyAccepted = isAccepted
+  }
+  return isAnyAccepted
 }

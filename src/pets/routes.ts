@@ -10,7 +10,7 @@ import {
   respond,
   type WriteContext,
 } from '../api/operation.ts'
-import { pageQuery, pageResponse } from '../api/pagination.ts'
+import { pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { lockCategory } from '../categories/queries.ts'
 import type { Trx } from '../database/db.ts'
@@ -78,12 +78,11 @@ const listPetsOperation = ({ baseUrl }: PetRoutesOptions) =>
       200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
       304: { description: 'The page has not changed.', headers: pageEtag },
     },
-    async read({ query }, { db }) {
-      const page = await pageResponse(petCursor, {
-        url: `${baseUrl}/pets`,
-        query: { ...query, id: query.id && sortedUnique(query.id) },
-        find: (limit, belowId, filter) => listPets(db, filter, limit, belowId),
-      })
+    async read({ query }, context) {
+      const readPage = pageReader(petCursor, `${baseUrl}/pets`, (db, limit, belowId, filter) =>
+        listPets(db, filter, limit, belowId),
+      )
+      const page = await readPage({ query: { ...query, id: query.id && sortedUnique(query.id) } }, context)
       const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
       return { ...page, headers: { ...page.headers, ETag } }
     },

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
-import { ListCursor } from '../api/pagination.ts'
+import { ListCursor, pageSchema } from '../api/pagination.ts'
 import { int64, int64Text, nonBlankText } from '../api/validation.ts'
 import { petNameLengthMax, petStatuses } from './pet.ts'
 
@@ -45,9 +45,7 @@ export const petSchema = z
     description: 'An animal offered for adoption.',
     examples: [{ id: 42, name: 'Milo', categoryId: 3, status: 'available' }],
   })
-export const petListSchema = z
-  .array(petSchema)
-  .meta({ id: 'Pets', description: 'One page of animals, newest first.' })
+export const petListSchema = pageSchema(petSchema, 'Pets', 'animals, newest first')
 
 /** The maximum number of ids that a list can be filtered by. */
 const petIdsMax = 100

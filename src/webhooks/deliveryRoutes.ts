@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { ApiError, apiErrors } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
-import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import type { Database } from '../database/database.ts'
+import type { Db } from '../database/db.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
@@ -12,10 +12,10 @@ import {
   deliveryByIdOperation,
   deliveryListSchema,
   deliverySchema,
+  serializeDelivery,
   webhookByIdOperation,
   webhookErrors,
 } from './schemas.ts'
-import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
 const cutoffMessage =
@@ -23,8 +23,6 @@ const cutoffMessage =
 const cutoffRetrySeconds = '5'
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
-
-type DeliveryRoutesOptions = { readonly database: Database; readonly baseUrl: string }
 
 const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{webhookId}/test', {
   ...webhookByIdOperation,
@@ -39,7 +37,7 @@ const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{web
   },
 })
 
-const listDeliveriesOperation = ({ database, baseUrl }: DeliveryRoutesOptions) =>
+const listDeliveriesOperation = (baseUrl: string) =>
   defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
     ...webhookByIdOperation,
     summary: 'List deliveries',
@@ -48,19 +46,18 @@ const listDeliveriesOperation = ({ database, baseUrl }: DeliveryRoutesOptions) =
     responses: {
       200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
     },
-    read: ({ params: { webhookId }, query }) =>
-      pageResponse(new ListCursor(`deliveries ${webhookId}`), {
-        url: `${baseUrl}/webhooks/${webhookId}/deliveries`,
-        query,
-        async find(limit, belowId) {
-          const { id } = await webhookOrNotFound(database.read, webhookId)
-          // Before the deliveries: those of a cutoff that is complete in between have failed.
-          const cutoffs = await findCutoffs(database.read, id)
-          const deliveries = await listDeliveries(database.read, id, limit, belowId)
-          return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
-        },
-        serialize: serializeDelivery,
-      }),
+    read({ params: { webhookId }, query }, context) {
+      async function find(db: Db, limit: number, belowId: number | undefined) {
+        const { id } = await webhookOrNotFound(db, webhookId)
+        // Before the deliveries: those of a cutoff that is complete in between have failed.
+        const cutoffs = await findCutoffs(db, id)
+        const deliveries = await listDeliveries(db, id, limit, belowId)
+        return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
+      }
+      const cursor = new ListCursor(`deliveries ${webhookId}`)
+      const url = `${baseUrl}/webhooks/${webhookId}/deliveries`
+      return pageReader(cursor, url, find, serializeDelivery)({ query }, context)
+    },
   })
 
 const retryDeliveryOperation = defineOperation(
@@ -92,8 +89,8 @@ const retryDeliveryOperation = defineOperation(
   },
 )
 
-export const deliveryRoutes = (options: DeliveryRoutesOptions): Operation[] => [
+export const deliveryRoutes = (baseUrl: string): Operation[] => [
   testWebhookOperation,
-  listDeliveriesOperation(options),
+  listDeliveriesOperation(baseUrl),
   retryDeliveryOperation,
 ]

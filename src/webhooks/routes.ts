@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
 import { defineOperation, type Operation, type Principal, respond } from '../api/operation.ts'
-import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { type AuditAction, byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Database } from '../database/database.ts'
@@ -30,6 +30,7 @@ import {
   newWebhookSchema,
   secretOverlapSecondsDefault,
   secretRotationSchema,
+  serializeWebhook,
   webhookByIdOperation,
   webhookListSchema,
   webhookOperation,
@@ -37,7 +38,6 @@ import {
   webhookUpdateSchema,
   webhookWithSecretSchema,
 } from './schemas.ts'
-import { serializeWebhook } from './serialize.ts'
 import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
@@ -59,19 +59,13 @@ async function newestEventId(database: Database, trx: Trx): Promise<number> {
   return lastEventId(trx, eventIdMax)
 }
 
-const listWebhooksOperation = ({ database, baseUrl }: WebhookRoutesOptions) =>
+const listWebhooksOperation = ({ baseUrl }: WebhookRoutesOptions) =>
   defineOperation('listWebhooks', 'GET /webhooks', {
     ...webhookOperation,
     summary: 'List webhooks',
     query: z.object(pageQuery),
     responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
-    read: ({ query }) =>
-      pageResponse(webhookCursor, {
-        url: `${baseUrl}/webhooks`,
-        query,
-        find: (limit, belowId) => listWebhooks(database.read, limit, belowId),
-        serialize: serializeWebhook,
-      }),
+    read: pageReader(webhookCursor, `${baseUrl}/webhooks`, listWebhooks, serializeWebhook),
   })
 
 const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptions) =>
@@ -98,15 +92,14 @@ const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptio
     },
   })
 
-const getWebhookOperation = ({ database }: WebhookRoutesOptions) =>
-  defineOperation('getWebhook', 'GET /webhooks/{webhookId}', {
-    ...webhookByIdOperation,
-    summary: 'Get a webhook',
-    responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
-    async read({ params }) {
-      return respond(200, serializeWebhook(await webhookOrNotFound(database.read, params.webhookId)))
-    },
-  })
+const getWebhookOperation = defineOperation('getWebhook', 'GET /webhooks/{webhookId}', {
+  ...webhookByIdOperation,
+  summary: 'Get a webhook',
+  responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
+  async read({ params }, { db }) {
+    return respond(200, serializeWebhook(await webhookOrNotFound(db, params.webhookId)))
+  },
+})
 
 const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
   defineOperation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
@@ -185,11 +178,11 @@ const rotateWebhookSecretOperation = defineOperation(
 export const webhookRoutes = (options: WebhookRoutesOptions): Operation[] => [
   listWebhooksOperation(options),
   createWebhookOperation(options),
-  getWebhookOperation(options),
+  getWebhookOperation,
   updateWebhookOperation(options),
   deleteWebhookOperation,
   rotateWebhookSecretOperation,
-  ...deliveryRoutes(options),
+  ...deliveryRoutes(options.baseUrl),
 ]
 
 /**

@@ -2,8 +2,11 @@ import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
 import { pageSchema } from '../api/pagination.ts'
 import { int64, int64Text, integer, optionalText, timestampSchema } from '../api/validation.ts'
+import { optionalTimestamp, timestamp } from '../clock.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
+import type { Delivery } from './deliveries.ts'
+import type { Webhook } from './queries.ts'
 import { testEventType, webhookStatuses } from './webhook.ts'
 
 export const webhookErrors = defineErrors({
@@ -48,11 +51,7 @@ export const newWebhookSchema = z.object({ url: newUrl, events: types }).meta({
   examples: [{ url: webhookExample.url, events: webhookExample.events }],
 })
 export const webhookUpdateSchema = z
-  .object({
-    url: newUrl.optional(),
-    events: types.optional(),
-    status: z.enum(['enabled', 'paused']).optional(),
-  })
+  .object({ ...newWebhookSchema.partial().shape, status: z.enum(['enabled', 'paused']).optional() })
   .meta({
     id: 'WebhookChange',
     description: 'The fields to change. Omitted fields keep their values.',
@@ -148,3 +147,26 @@ export const webhookByIdOperation = {
   notFound: webhookErrors.webhook_not_found,
 } as const
 export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const
+
+/** For responses. Undefined fields are left out of the JSON. */
+export const serializeWebhook = (webhook: Webhook) => ({
+  id: webhook.id,
+  url: webhook.url,
+  events: webhook.events,
+  status: webhook.status,
+  statusReason: webhook.status_reason ?? undefined,
+  createdAt: timestamp(webhook.created_at),
+})
+
+export const serializeDelivery = (delivery: Delivery) => ({
+  id: delivery.id,
+  eventId: delivery.event_id ?? undefined,
+  eventType: delivery.event_type,
+  status: delivery.status,
+  attempts: delivery.attempts,
+  nextAttemptAt: optionalTimestamp(delivery.next_attempt_at),
+  lastStatus: delivery.last_status ?? undefined,
+  lastError: delivery.last_error ?? undefined,
+  createdAt: timestamp(delivery.created_at),
+  finishedAt: optionalTimestamp(delivery.finished_at),
+})
