@@ -35,7 +35,7 @@ export type Change = {
   readonly isPrivate: boolean
 }
 
-export type Compilable<R> = { compile(): CompiledQuery<R> }
+export type Compilable<R> = { compile(db: Db): CompiledQuery<R> }
 export type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilable<unknown> }
 
 /** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */

@@ -59,31 +59,25 @@ export const admitRequests = preparedQuery<
     now: number | null,
   ],
   AdmitRow
->((db) => ({
-  compile: () =>
-    sql<AdmitRow>`
-      SELECT * FROM admit_1(
-        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text,
-        ${sql.lit(JSON.stringify(planLimits))}::jsonb,
-        ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)},
-        ${sql.lit(exemptLimits.perMinute)}, ${sql.lit(exemptLimits.perDay)}, ${0}::bigint, ${0}::bigint)`.compile(
-      db,
-    ),
-}))
+>(
+  () => sql<AdmitRow>`
+    SELECT * FROM admit_1(
+      ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text,
+      ${sql.lit(JSON.stringify(planLimits))}::jsonb,
+      ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)},
+      ${sql.lit(exemptLimits.perMinute)}, ${sql.lit(exemptLimits.perDay)}, ${0}::bigint, ${0}::bigint)`,
+)
 
 /** Counts requests for an address. It waits for no disk, because the table is not logged. */
 export const admitAddress = preparedQuery<[address: string, count: number, now: number | null], AddressRow>(
-  (db) => ({
-    compile: () =>
-      sql<AddressRow>`
-      SELECT
-        at, granted AS address_granted,
-        (usage).minute_ends_at AS address_minute_ends_at, (usage).minute_used AS address_minute_used,
-        (usage).day_ends_at AS address_day_ends_at, (usage).day_used AS address_day_used
-      FROM admit_address_1(
-        ${''}::text, ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)}, ${0}::bigint,
-        ${0}::bigint)`.compile(db),
-  }),
+  () => sql<AddressRow>`
+    SELECT
+      at, granted AS address_granted,
+      (usage).minute_ends_at AS address_minute_ends_at, (usage).minute_used AS address_minute_used,
+      (usage).day_ends_at AS address_day_ends_at, (usage).day_used AS address_day_used
+    FROM admit_address_1(
+      ${''}::text, ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)}, ${0}::bigint,
+      ${0}::bigint)`,
 )
 
 /**

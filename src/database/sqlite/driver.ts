@@ -13,8 +13,8 @@ import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
 import type { Change, Compilable, Db, SqlDialect, Trx } from '../db.ts'
 import { sqliteDialect } from '../dialect.ts'
 import { ExternalTransactionDriver, notSupported } from '../driver.ts'
-import { bigintColumns, type Tables } from '../tables.ts'
-import { appendChanges } from './changeLog.ts'
+import { insertMany } from '../preparedQuery.ts'
+import { bigintColumns, changeLogTable, type Tables } from '../tables.ts'
 import { StatementCache } from './statementCache.ts'
 
 /** Without row locks. Write transactions are serialized, so there is no other transaction to lock rows against. */
@@ -62,14 +62,17 @@ export class SqliteDb extends Kysely<Tables> implements Db {
   }
 }
 
+const insertChanges = insertMany(changeLogTable, ['type', 'created_at', 'data', 'is_private'])
+
 /** The transaction of one write. It has the connection of the writer, like the writes before and after it. */
 export class SqliteTrx extends SqliteDb implements Trx {
-  logChanges(changes: readonly Change[]): Promise<void> {
-    return appendChanges(this, changes)
+  async logChanges(changes: readonly Change[]): Promise<void> {
+    const rows = changes.map(({ type, createdAt, data, isPrivate }) => [type, createdAt, data, +isPrivate])
+    await insertChanges(this, rows)
   }
 
   async send(statement: Compilable<unknown>): Promise<void> {
-    const query = statement.compile()
+    const query = statement.compile(this)
     this.runCompiled(query, query.parameters)
   }
 

@@ -4,11 +4,13 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { sql } from 'kysely'
 import type { MaybePromise } from '../../maybePromise.ts'
 import { DatabaseUnavailableError, DiskUnresponsiveError, type StorageFault } from '../database.ts'
 import type { Db } from '../db.ts'
+import { preparedQuery } from '../preparedQuery.ts'
 import { SharedRun } from '../sharedRun.ts'
-import { newestChangeId } from './changeLog.ts'
+import { changeLogTable } from '../tables.ts'
 import { Checkpointer, checkpointBytes } from './checkpointer.ts'
 import { isSyncUnsupported } from './files.ts'
 import { markFailed } from './recovery.ts'
@@ -46,6 +48,10 @@ const failed: StorageFault = {
   message:
     'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the database.',
 }
+
+const selectNewestChange = preparedQuery<[], { id: number }>((db) =>
+  db.selectFrom(changeLogTable).select('id').orderBy('id', 'desc').limit(sql.lit(1)),
+)
 
 /**
  * Makes the commits of a server durable without blocking the event loop. COMMIT only writes the log; syncing it makes the
@@ -162,9 +168,9 @@ export class Durability {
     const { externalVersion, read } = this.#options
     try {
       const version = externalVersion()
-      const changeId = newestChangeId(read)
+      const [newest] = selectNewestChange(read) as readonly { id: number }[]
       return () => {
-        this.#syncedChangeId = Math.max(this.#syncedChangeId, changeId)
+        this.#syncedChangeId = Math.max(this.#syncedChangeId, newest?.id ?? 0)
         this.#externalSynced = version
       }
     } catch {
