@@ -158,7 +158,6 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
   }
 }
 
-/** The URL without credentials. */
 export function urlWithoutCredentials(databaseUrl: string): string {
   const { host, pathname } = new URL(databaseUrl)
   return `${host}${pathname}`

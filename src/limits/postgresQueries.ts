@@ -12,10 +12,11 @@ import {
   toDecision,
 } from './window.ts'
 
-type KeyTable = Selectable<Tables['api_keys']>
-type KeyUsageTable = Tables['key_usage']
 /** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
-export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'created_at'> & {
+export type KeyColumns = Omit<
+  Selectable<Tables['api_keys']>,
+  'id' | 'streams' | 'from_setting' | 'created_at'
+> & {
   secret_expires_at: number | null
 }
 
@@ -33,7 +34,10 @@ export type AddressRow = {
 /** What the SQL function admit_1 returns for one or more requests with one key. */
 export type AdmitRow = KeyColumns &
   AddressRow &
-  Pick<KeyUsageTable, 'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'> & {
+  Pick<
+    Tables['key_usage'],
+    'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'
+  > & {
     /** Null if there is no such key. */
     key_id: number | null
     /** Null if no request was counted for the key. */

@@ -120,7 +120,6 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  /** Executes several statements. */
   runScript(script: string): void {
     if (this.#hasEnded) throw new TransactionEndedError()
     this.hasMutations = true
@@ -139,21 +138,19 @@ const codes = {
   cantOpen: 14,
   notADatabase: 26,
 }
-const lockCodes: number[] = [codes.busy, codes.locked]
-const unavailableCodes: number[] = Object.values(codes)
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 0) % 256
 
 /** The disk has no space left. */
 export const isFull = (error: unknown): boolean => codeOf(error) === codes.full
 
 /** Another connection holds a conflicting lock. */
-export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(error))
+export const isLocked = (error: unknown): boolean => [codes.busy, codes.locked].includes(codeOf(error))
 
 /** Reading, writing or syncing a file failed. */
 export const isIoError = (error: unknown): boolean => codeOf(error) === codes.ioError
 
 /** The file, the disk or the lock is at fault, not the statement. */
-const isUnavailable = (error: unknown): boolean => unavailableCodes.includes(codeOf(error))
+const isUnavailable = (error: unknown): boolean => Object.values(codes).includes(codeOf(error))
 
 /** `node:sqlite` binds numbers as floating point, and bigints as integers. */
 const toSqlite = (value: unknown): SQLInputValue =>

@@ -80,14 +80,9 @@ export class Durability {
     this.#checkpointer = new Checkpointer(options.databaseFile, (error) => this.fail(error))
   }
 
-  /** Call after each commit. */
-  syncCommit(): Promise<void> {
-    this.#checkpointer.countCommit()
-    return this.sync()
-  }
-
   /** Resolves when all commits so far are durable. */
   sync(): Promise<void> {
+    this.#checkpointer.countCommit()
     // The log is closed soon: a sync of a closed file would count as a failure of the disk.
     if (this.#isClosing) return Promise.reject(new DatabaseUnavailableError('The database is closed.'))
     return this.#syncs.run()
