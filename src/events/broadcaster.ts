@@ -1,8 +1,9 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import { ConcurrencyLimit } from '../database/concurrencyLimit.ts'
 import { type Database, DatabaseUnavailableError } from '../database/database.ts'
+import { SharedRun } from '../database/sharedRun.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { eventsAfter, lastPrunedEventId } from './queries.ts'
 import {
@@ -42,11 +43,9 @@ export class EventBroadcaster implements StreamSource {
   readonly #accesses: TokenAccessRegistry
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax, { waitMaxMs: catchUpWaitMaxMs })
+  readonly #reads = new SharedRun(() => this.#readNewEvents())
   position = 0
   #isReading = false
-  #isWakePending = false
-  #nextReadAt = 0
-  #readTimer: NodeJS.Timeout | undefined
   #checkTimer: NodeJS.Timeout | undefined
   #isChecking = false
   #isClosed = false
@@ -72,14 +71,7 @@ export class EventBroadcaster implements StreamSource {
 
   /** Reads new events. Called when there may be some. */
   wake(): void {
-    this.#isWakePending = true
-    if (this.#streams.size === 0 || this.#isReading || this.#readTimer) return
-    const waitMs = this.#nextReadAt - performance.now()
-    if (waitMs <= 0) return void this.#readNewEvents()
-    this.#readTimer = setTimeout(() => {
-      this.#readTimer = undefined
-      void this.#readNewEvents()
-    }, waitMs)
+    if (this.#streams.size > 0) void this.#reads.run()
   }
 
   /** Ends every stream. Streams that are opened later end immediately. */
@@ -103,12 +95,9 @@ export class EventBroadcaster implements StreamSource {
   remove(stream: EventStream): void {
     this.#streams.delete(stream)
     this.#accesses.release(stream.options.access)
-    if (this.#streams.size === 0) {
-      clearInterval(this.#checkTimer)
-      clearTimeout(this.#readTimer)
-      this.#checkTimer = undefined
-      this.#readTimer = undefined
-    }
+    if (this.#streams.size > 0) return
+    clearInterval(this.#checkTimer)
+    this.#checkTimer = undefined
   }
 
   readPage(stream: EventStream): Promise<CatchUpPage | undefined> {
@@ -137,7 +126,6 @@ export class EventBroadcaster implements StreamSource {
 
   async #readNewEvents(): Promise<void> {
     this.#isReading = true
-    this.#isWakePending = false
     try {
       // After a full page there may be more.
       while (this.#streams.size > 0 && (await this.#broadcastPage()) === pageEventsMax)
@@ -147,8 +135,7 @@ export class EventBroadcaster implements StreamSource {
       this.#endAll(streamEndMessages.failed)
     }
     this.#isReading = false
-    this.#nextReadAt = performance.now() + coalesceMs
-    if (this.#isWakePending) this.wake()
+    await sleep(coalesceMs, undefined, { ref: false })
   }
 
   /** Sends the next page of events to the live streams. Returns the number of events. */
