@@ -3,7 +3,6 @@ import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import { ConcurrencyLimit } from '../database/concurrencyLimit.ts'
 import { type Database, DatabaseUnavailableError } from '../database/database.ts'
-import { SharedRun } from '../database/sharedRun.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { eventsAfter, lastPrunedEventId } from './queries.ts'
 import {
@@ -43,9 +42,11 @@ export class EventBroadcaster implements StreamSource {
   readonly #accesses: TokenAccessRegistry
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax, { waitMaxMs: catchUpWaitMaxMs })
-  readonly #reads = new SharedRun(() => this.#readNewEvents())
   position = 0
   #isReading = false
+  /** After a read, for `coalesceMs`. */
+  #isPaused = false
+  #isWakePending = false
   #checkTimer: NodeJS.Timeout | undefined
   #isChecking = false
   #isClosed = false
@@ -71,7 +72,8 @@ export class EventBroadcaster implements StreamSource {
 
   /** Reads new events. Called when there may be some. */
   wake(): void {
-    if (this.#streams.size > 0) void this.#reads.run()
+    this.#isWakePending = true
+    if (this.#streams.size > 0 && !this.#isReading && !this.#isPaused) void this.#readNewEvents()
   }
 
   /** Ends every stream. Streams that are opened later end immediately. */
@@ -126,6 +128,7 @@ export class EventBroadcaster implements StreamSource {
 
   async #readNewEvents(): Promise<void> {
     this.#isReading = true
+    this.#isWakePending = false
     try {
       // After a full page there may be more.
       while (this.#streams.size > 0 && (await this.#broadcastPage()) === pageEventsMax)
@@ -135,7 +138,10 @@ export class EventBroadcaster implements StreamSource {
       this.#endAll(streamEndMessages.failed)
     }
     this.#isReading = false
+    this.#isPaused = true
     await sleep(coalesceMs, undefined, { ref: false })
+    this.#isPaused = false
+    if (this.#isWakePending) this.wake()
   }
 
   /** Sends the next page of events to the live streams. Returns the number of events. */

@@ -6,7 +6,6 @@ import {
   type QueryResult,
   type SelectModifierNode,
   SqliteAdapter,
-  SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
@@ -33,6 +32,7 @@ const queryCompiler = new QueryCompiler()
  * which takes 1 µs.
  */
 export class SqliteDb extends Kysely<Tables> implements Db {
+  readonly dialect: SqlDialect = sqliteDialect
   readonly sqlite: SqliteConnection
 
   constructor(database: DatabaseSync, statements = new StatementCache(database)) {
@@ -42,15 +42,11 @@ export class SqliteDb extends Kysely<Tables> implements Db {
         createAdapter: () => adapter,
         createDriver: () =>
           Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqlite }),
-        createIntrospector: (db) => new SqliteIntrospector(db),
+        createIntrospector: notSupported,
         createQueryCompiler: () => queryCompiler,
       },
     })
     this.sqlite = sqlite
-  }
-
-  get dialect(): SqlDialect {
-    return sqliteDialect
   }
 
   runCompiled<R>({ sql }: CompiledQuery<R>, parameters: readonly unknown[]): R[] {
