@@ -4,16 +4,9 @@ import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
-import {
-  createTestDelivery,
-  type Delivery,
-  findDelivery,
-  listDeliveries,
-  retryDelivery,
-} from './deliveries.ts'
+import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import {
   deliveryByIdOperation,
@@ -22,6 +15,7 @@ import {
   webhookByIdOperation,
   webhookErrors,
 } from './schemas.ts'
+import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
 const cutoffMessage =
@@ -103,17 +97,3 @@ export const deliveryRoutes = (options: DeliveryRoutesOptions): Operation[] => [
   listDeliveriesOperation(options),
   retryDeliveryOperation,
 ]
-
-/** Undefined fields are left out of the JSON. */
-const serializeDelivery = (delivery: Delivery) => ({
-  id: delivery.id,
-  eventId: delivery.event_id ?? undefined,
-  eventType: delivery.event_type,
-  status: delivery.status,
-  attempts: delivery.attempts,
-  nextAttemptAt: optionalTimestamp(delivery.next_attempt_at),
-  lastStatus: delivery.last_status ?? undefined,
-  lastError: delivery.last_error ?? undefined,
-  createdAt: timestamp(delivery.created_at),
-  finishedAt: optionalTimestamp(delivery.finished_at),
-})

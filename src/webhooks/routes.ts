@@ -6,7 +6,6 @@ import { defineOperation, type Operation, type Principal, respond } from '../api
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { type AuditAction, byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
 import { eventTypes, isPrivateEvent, privateEventsScope } from '../events/event.ts'
@@ -38,6 +37,7 @@ import {
   webhookUpdateSchema,
   webhookWithSecretSchema,
 } from './schemas.ts'
+import { serializeWebhook } from './serialize.ts'
 import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
@@ -225,13 +225,3 @@ function validateUrl(url: string, allowed: BlockList): void {
   if (isAddress && !isPublicAddress(host))
     throw validationFailed([{ path: '/url', message: `is not on the public internet (${allowHint})` }])
 }
-
-/** Undefined fields are left out of the JSON. */
-const serializeWebhook = (webhook: Webhook) => ({
-  id: webhook.id,
-  url: webhook.url,
-  events: webhook.events,
-  status: webhook.status,
-  statusReason: webhook.status_reason ?? undefined,
-  createdAt: timestamp(webhook.created_at),
-})
