@@ -6,10 +6,9 @@ import { BoundedMap } from '../limits/boundedMap.ts'
 
 const knownMax = 100_000
 
-const findHashes = preparedQuery<[hashes: readonly string[]], { hash: string }>((db) => ({
-  compile: () =>
-    sql<{ hash: string }>`SELECT hash FROM api_key_secrets WHERE hash = ANY(${[]}::text[])`.compile(db),
-}))
+const findHashes = preparedQuery<[hashes: readonly string[]], { hash: string }>(
+  () => sql`SELECT hash FROM api_key_secrets WHERE hash = ANY(${[]}::text[])`,
+)
 
 /**
  * Finds out whether a secret exists, usable or not, before anything is counted or locked for it. Made-up secrets are all

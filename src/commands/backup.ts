@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { backupDatabase, TargetExistsError } from '../database/sqlite/backup.ts'
+import { backupDatabase, targetExists } from '../database/sqlite/backup.ts'
 import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { explainUnwritable, explainUnwritableFile, otherDataFolder } from '../database/sqlite/unwritable.ts'
@@ -12,7 +12,7 @@ import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 export async function run({ env, options, args: [file = ''] }: Call): Promise<void> {
-  if (existsSync(file)) throw new TargetExistsError(file)
+  if (existsSync(file)) throw targetExists(file)
   if (!existsSync(dirname(file)))
     throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
   const dataDir = sqliteDataDir(env)

@@ -25,9 +25,7 @@ export async function writeCursor(trx: Trx, name: string, value: number): Promis
   await trx.send(insert.onConflict((conflict) => conflict.column('name').doUpdateSet({ value })))
 }
 
-type Cursor = { readonly name: string; readonly value: number }
-
-export const listCursors = (db: Db, prefix: string): Promise<Cursor[]> =>
+export const listCursors = (db: Db, prefix: string): Promise<{ name: string; value: number }[]> =>
   db.selectFrom('cursors').select(['name', 'value']).where('name', 'like', `${prefix}%`).execute()
 
 /** Lowers the positions that are higher than this. */

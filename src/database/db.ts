@@ -13,7 +13,6 @@ export type Db = Kysely<Tables> & {
 
 /** The query builder of a write transaction. A function that changes something, or locks it, takes a `Trx`. */
 export type Trx = Db & {
-  /** Appends to the change log. */
   logChanges(changes: readonly Change[]): Promise<void>
   /**
    * Executes a statement whose result is not needed. PostgreSQL receives it together with the next statement, which saves a
@@ -35,7 +34,7 @@ export type Change = {
   readonly isPrivate: boolean
 }
 
-export type Compilable<R> = { compile(): CompiledQuery<R> }
+export type Compilable<R> = { compile(db: Db): CompiledQuery<R> }
 export type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilable<unknown> }
 
 /** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */
@@ -61,7 +60,6 @@ export type SqlDialect = {
   returningId(insert: IdentityInsert): Compilable<unknown>
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
-  /** The current values of these counters. */
   counters<N extends string>(db: Db, names: readonly N[]): Promise<Record<N, number>>
   /** Assigns ids to rows that are inserted with them. */
   assignIds(trx: Trx, table: IdentityTable, count: number): Promise<number[]>

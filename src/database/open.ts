@@ -8,7 +8,7 @@ import { exists } from './sqlite/files.ts'
 import { databaseFile, openSqlite } from './sqlite/open.ts'
 import { explainUnwritable, otherDataFolder } from './sqlite/unwritable.ts'
 
-/** A folder for SQLite, or the URL of a PostgreSQL database. */
+/** A folder for SQLite, or the URL of a PostgreSQL database, and how to open it. */
 type DatabaseLocation = {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
@@ -16,9 +16,6 @@ type DatabaseLocation = {
   readonly databasePoolMax?: number
   /** Called if there is no database, before it is created. It throws if it must not be created. */
   readonly onMissing?: () => void
-}
-
-type ServingOptions = {
   readonly isServing?: boolean
   readonly syncMaxMs?: number
   readonly replicaLagMaxMs?: number
@@ -26,13 +23,12 @@ type ServingOptions = {
   readonly changePollMs?: number
 }
 
-type OpenOptions = DatabaseLocation &
-  ServingOptions & {
-    readonly environment: string
-    readonly isAutoMigrate?: boolean
-    /** Why a database of an earlier version is an error instead of being migrated. */
-    readonly noMigrationReason?: string
-  }
+type OpenOptions = DatabaseLocation & {
+  readonly environment: string
+  readonly isAutoMigrate?: boolean
+  /** Why a database of an earlier version is an error instead of being migrated. */
+  readonly noMigrationReason?: string
+}
 
 const poolMaxDefault = 10
 /** A replica that is further behind is not used. */
@@ -101,7 +97,7 @@ async function explained<T>({ databaseUrl, dataDir }: DatabaseLocation, work: ()
 }
 
 async function openAndPrepare(
-  location: DatabaseLocation & ServingOptions,
+  location: DatabaseLocation,
   prepare: (database: Database) => Promise<unknown>,
 ): Promise<Database> {
   const database = await open(location)
@@ -130,22 +126,14 @@ async function openAndPrepare(
   }
 }
 
-async function open(location: DatabaseLocation & ServingOptions): Promise<Database> {
-  const {
-    dataDir,
-    databaseUrl,
-    databaseReadUrl,
-    databasePoolMax = poolMaxDefault,
-    onMissing,
-    ...options
-  } = location
-  const { replicaLagMaxMs = defaultReplicaLagMaxMs } = options
-  if (databaseUrl !== undefined) {
+async function open(location: DatabaseLocation): Promise<Database> {
+  const { dataDir, databaseUrl: url, databaseReadUrl, onMissing, ...options } = location
+  if (url !== undefined) {
     // Imported only when needed: SQLite needs no driver.
     const { openPostgres } = await import('./postgres/open.ts')
-    const replica =
-      databaseReadUrl === undefined ? undefined : { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs }
-    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica, ...options })
+    const { databasePoolMax: poolMax = poolMaxDefault, replicaLagMaxMs = defaultReplicaLagMaxMs } = options
+    const replica = databaseReadUrl ? { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs } : undefined
+    return openPostgres({ url, poolMax, replica, ...options })
   }
   if (!exists(databaseFile(dataDir))) onMissing?.()
   try {
@@ -158,7 +146,6 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
   }
 }
 
-/** The URL without credentials. */
 export function urlWithoutCredentials(databaseUrl: string): string {
   const { host, pathname } = new URL(databaseUrl)
   return `${host}${pathname}`

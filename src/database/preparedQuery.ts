@@ -36,7 +36,7 @@ function perEngine<R>(build: (db: Db) => Compilable<R>): (db: Db) => CompiledQue
   return (db) => {
     const known = byEngine.get(db.dialect)
     if (known) return known
-    const compiled = build(db).compile()
+    const compiled = build(db).compile(db)
     byEngine.set(db.dialect, compiled)
     return compiled
   }

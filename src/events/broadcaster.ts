@@ -1,4 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import { ConcurrencyLimit } from '../database/concurrencyLimit.ts'
@@ -44,9 +44,9 @@ export class EventBroadcaster implements StreamSource {
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax, { waitMaxMs: catchUpWaitMaxMs })
   position = 0
   #isReading = false
+  /** After a read, for `coalesceMs`. */
+  #isPaused = false
   #isWakePending = false
-  #nextReadAt = 0
-  #readTimer: NodeJS.Timeout | undefined
   #checkTimer: NodeJS.Timeout | undefined
   #isChecking = false
   #isClosed = false
@@ -73,13 +73,7 @@ export class EventBroadcaster implements StreamSource {
   /** Reads new events. Called when there may be some. */
   wake(): void {
     this.#isWakePending = true
-    if (this.#streams.size === 0 || this.#isReading || this.#readTimer) return
-    const waitMs = this.#nextReadAt - performance.now()
-    if (waitMs <= 0) return void this.#readNewEvents()
-    this.#readTimer = setTimeout(() => {
-      this.#readTimer = undefined
-      void this.#readNewEvents()
-    }, waitMs)
+    if (this.#streams.size > 0 && !this.#isReading && !this.#isPaused) void this.#readNewEvents()
   }
 
   /** Ends every stream. Streams that are opened later end immediately. */
@@ -103,12 +97,9 @@ export class EventBroadcaster implements StreamSource {
   remove(stream: EventStream): void {
     this.#streams.delete(stream)
     this.#accesses.release(stream.options.access)
-    if (this.#streams.size === 0) {
-      clearInterval(this.#checkTimer)
-      clearTimeout(this.#readTimer)
-      this.#checkTimer = undefined
-      this.#readTimer = undefined
-    }
+    if (this.#streams.size > 0) return
+    clearInterval(this.#checkTimer)
+    this.#checkTimer = undefined
   }
 
   readPage(stream: EventStream): Promise<CatchUpPage | undefined> {
@@ -147,7 +138,9 @@ export class EventBroadcaster implements StreamSource {
       this.#endAll(streamEndMessages.failed)
     }
     this.#isReading = false
-    this.#nextReadAt = performance.now() + coalesceMs
+    this.#isPaused = true
+    await sleep(coalesceMs, undefined, { ref: false })
+    this.#isPaused = false
     if (this.#isWakePending) this.wake()
   }
 

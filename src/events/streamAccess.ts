@@ -37,7 +37,6 @@ export class TokenAccess {
     })
   }
 
-  /** Reads the access again. */
   refresh(): Promise<void> {
     return this.#reads.run()
   }

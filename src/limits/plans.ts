@@ -1,5 +1,3 @@
-/** Plans and the limits of each. */
-
 export const planNames = ['free', 'pro', 'business', 'enterprise'] as const
 export type Plan = (typeof planNames)[number]
 

@@ -12,10 +12,11 @@ import {
   toDecision,
 } from './window.ts'
 
-type KeyTable = Selectable<Tables['api_keys']>
-type KeyUsageTable = Tables['key_usage']
 /** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
-export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'created_at'> & {
+export type KeyColumns = Omit<
+  Selectable<Tables['api_keys']>,
+  'id' | 'streams' | 'from_setting' | 'created_at'
+> & {
   secret_expires_at: number | null
 }
 
@@ -33,7 +34,10 @@ export type AddressRow = {
 /** What the SQL function admit_1 returns for one or more requests with one key. */
 export type AdmitRow = KeyColumns &
   AddressRow &
-  Pick<KeyUsageTable, 'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'> & {
+  Pick<
+    Tables['key_usage'],
+    'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'
+  > & {
     /** Null if there is no such key. */
     key_id: number | null
     /** Null if no request was counted for the key. */
@@ -59,31 +63,25 @@ export const admitRequests = preparedQuery<
     now: number | null,
   ],
   AdmitRow
->((db) => ({
-  compile: () =>
-    sql<AdmitRow>`
-      SELECT * FROM admit_1(
-        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text,
-        ${sql.lit(JSON.stringify(planLimits))}::jsonb,
-        ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)},
-        ${sql.lit(exemptLimits.perMinute)}, ${sql.lit(exemptLimits.perDay)}, ${0}::bigint, ${0}::bigint)`.compile(
-      db,
-    ),
-}))
+>(
+  () => sql<AdmitRow>`
+    SELECT * FROM admit_1(
+      ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text,
+      ${sql.lit(JSON.stringify(planLimits))}::jsonb,
+      ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)},
+      ${sql.lit(exemptLimits.perMinute)}, ${sql.lit(exemptLimits.perDay)}, ${0}::bigint, ${0}::bigint)`,
+)
 
 /** Counts requests for an address. It waits for no disk, because the table is not logged. */
 export const admitAddress = preparedQuery<[address: string, count: number, now: number | null], AddressRow>(
-  (db) => ({
-    compile: () =>
-      sql<AddressRow>`
-      SELECT
-        at, granted AS address_granted,
-        (usage).minute_ends_at AS address_minute_ends_at, (usage).minute_used AS address_minute_used,
-        (usage).day_ends_at AS address_day_ends_at, (usage).day_used AS address_day_used
-      FROM admit_address_1(
-        ${''}::text, ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)}, ${0}::bigint,
-        ${0}::bigint)`.compile(db),
-  }),
+  () => sql<AddressRow>`
+    SELECT
+      at, granted AS address_granted,
+      (usage).minute_ends_at AS address_minute_ends_at, (usage).minute_used AS address_minute_used,
+      (usage).day_ends_at AS address_day_ends_at, (usage).day_used AS address_day_used
+    FROM admit_address_1(
+      ${''}::text, ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)}, ${0}::bigint,
+      ${0}::bigint)`,
 )
 
 /**

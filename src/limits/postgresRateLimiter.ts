@@ -27,10 +27,9 @@ import {
 } from './window.ts'
 
 const cachedMax = 10_000
-const batchMax = 1_000
-const batchesPerSecret = 2
+const secretBounds = { batchMax: 1_000, batchesMax: 2 }
 /** All batches of an address lock the same row. */
-const batchesPerAddress = 1
+const addressBounds = { batchMax: 1_000, batchesMax: 1 }
 
 export type PostgresRateLimiterOptions = RateLimiterOptions & {
   /** Replaces the clock of the database. */
@@ -57,14 +56,14 @@ export class PostgresRateLimiter implements RateLimiter {
   readonly #addresses = new BoundedMap<string, LimitState>(cachedMax)
   /** By the hash of the secret. */
   readonly #exemptUsedUpUntil = new BoundedMap<string, number>(cachedMax)
-  readonly #batcher = new Batcher((batch: readonly HashedRequest[]) => this.#consumeBatch(batch), {
-    batchMax,
-    batchesMax: batchesPerSecret,
-  })
-  readonly #addressBatcher = new Batcher((batch: readonly string[]) => this.#consumeAddressBatch(batch), {
-    batchMax,
-    batchesMax: batchesPerAddress,
-  })
+  readonly #batcher = new Batcher(
+    (batch: readonly HashedRequest[]) => this.#consumeBatch(batch),
+    secretBounds,
+  )
+  readonly #addressBatcher = new Batcher(
+    (batch: readonly string[]) => this.#consumeAddressBatch(batch),
+    addressBounds,
+  )
   /** How far the clock of the database is ahead of the local clock, as of the last response. */
   #clockOffsetMs = 0
 
@@ -116,16 +115,32 @@ export class PostgresRateLimiter implements RateLimiter {
 
   /** All requests of a batch have the same key, and all are exempt or none is. */
   async #consumeBatch(batch: readonly HashedRequest[]): Promise<MaybePromise<PostgresResult>[]> {
-    // Counting an address locks its row, so one that has no requests left is not counted.
-    const [only] = batch.length === 1 ? batch : []
-    const group = only && addressGroup(only.address)
-    const counted = group !== undefined && !this.#rejectFromCache(group) ? group : undefined
-    const row = await this.#admit(batch, counted)
+    const { database, clock, limitClock, banAfterRejections } = this.#options
+    const [{ secretHash, isOtherEnvironment, rateLimitExempt, address }] = batch as [HashedRequest]
+    const sentOrigins = batch.flatMap(({ origin }) => origin ?? [])
+    // The address of a single request is counted with it, if the request is not counted for the key. Counting an address
+    // locks its row, so one that has no requests left is not counted.
+    const group = addressGroup(address)
+    const countedGroup = batch.length === 1 && !this.#rejectFromCache(group) ? group : undefined
+    const [row] = await admitRequests(
+      database.read,
+      secretHash,
+      isOtherEnvironment,
+      batch.length,
+      sentOrigins.length > 0 ? sentOrigins : null,
+      rateLimitExempt,
+      countedGroup ?? null,
+      banAfterRejections,
+      limitClock?.() ?? null,
+    )
+    if (!row) throw new Error('Invariant violated: admit_1 returned no row.')
+    this.#clockOffsetMs = row.at - clock()
+    if (row.free_used_up_until > 0) this.#exemptUsedUpUntil.set(secretHash, row.free_used_up_until)
     const origins: string[] = row.key_id === null ? [] : JSON.parse(row.origins)
     let index = 0
     return batch.map((request) => {
       const isCounted = row.admitted !== null && isOriginAllowed({ origins }, request.origin)
-      return this.#result(row, request, isCounted ? index++ : undefined, counted)
+      return this.#result(row, request, isCounted ? index++ : undefined, countedGroup)
     })
   }
 
@@ -159,28 +174,6 @@ export class PostgresRateLimiter implements RateLimiter {
     const counted =
       countedGroup === undefined ? this.consumeAddress(address) : this.#addressResult(row, countedGroup, 0)
     return chain<AddressResult, PostgresResult>(counted, (byAddress) => ({ ...result, ...byAddress }))
-  }
-
-  /** One round trip for any number of requests with one key. An address is counted if its request is not counted for the key. */
-  async #admit(batch: readonly HashedRequest[], address: string | undefined): Promise<AdmitRow> {
-    const { database, clock, limitClock, banAfterRejections } = this.#options
-    const [{ secretHash, isOtherEnvironment, rateLimitExempt }] = batch as [HashedRequest]
-    const origins = batch.flatMap(({ origin }) => origin ?? [])
-    const [row] = await admitRequests(
-      database.read,
-      secretHash,
-      isOtherEnvironment,
-      batch.length,
-      origins.length > 0 ? origins : null,
-      rateLimitExempt,
-      address ?? null,
-      banAfterRejections,
-      limitClock?.() ?? null,
-    )
-    if (!row) throw new Error('Invariant violated: admit_1 returned no row.')
-    this.#clockOffsetMs = row.at - clock()
-    if (row.free_used_up_until > 0) this.#exemptUsedUpUntil.set(secretHash, row.free_used_up_until)
-    return row
   }
 
   #addressResult(row: AddressRow, address: string, index: number): AddressResult {

@@ -40,7 +40,6 @@ function blockList(networks: readonly (readonly [network: string, prefix: number
   return list
 }
 
-/** Whether an address is on the public internet. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !notPublic.check(address, 'ipv4')
   if (isIP(address) !== 6 || address.includes('%')) return false

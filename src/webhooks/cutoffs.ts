@@ -3,7 +3,6 @@ import { deleteCursors, listCursors, lowerCursors, writeCursor } from '../databa
 import type { Database } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import type { Delivery } from './deliveries.ts'
-import { deleteWebhook } from './queries.ts'
 import { deleteWebhookStart } from './start.ts'
 
 /**
@@ -126,7 +125,8 @@ async function applyCutoffBatch(trx: Trx, webhookId: number, now: number): Promi
   await deleteCursors(trx, prefixOf(webhookId))
   if (isDeleted) {
     await deleteWebhookStart(trx, webhookId)
-    await deleteWebhook(trx, webhookId)
+    // With the deliveries that it still has.
+    await trx.deleteFrom('webhooks').where('id', '=', webhookId).execute()
   }
   return false
 }

@@ -77,11 +77,6 @@ export const markWebhookDeleted = (trx: Trx, id: number): Promise<Webhook> =>
     ...{ secret: '', previous_secret: null, previous_secret_until: null },
   })
 
-/** Deletes the row and the deliveries that it still has. */
-export async function deleteWebhook(trx: Trx, id: number): Promise<void> {
-  await trx.deleteFrom('webhooks').where('id', '=', id).execute()
-}
-
 /** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
 export const rotateWebhookSecret = (trx: Trx, { id, secret }: Webhook, overlapEndsAt: number) =>
   updateWebhook(trx, id, {

@@ -3,7 +3,6 @@ import {
   type DatabaseConnection,
   Kysely,
   PostgresAdapter,
-  PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely'
@@ -34,6 +33,8 @@ const queryCompiler = new PostgresQueryCompiler()
 
 /** Kysely on connections of `pg`. */
 export class PostgresDb extends Kysely<Tables> implements Db {
+  readonly dialect: SqlDialect = postgresDialect
+
   constructor(source: ConnectionSource) {
     super({
       dialect: {
@@ -43,14 +44,10 @@ export class PostgresDb extends Kysely<Tables> implements Db {
             acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
             releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
           }),
-        createIntrospector: (db) => new PostgresIntrospector(db),
+        createIntrospector: notSupported,
         createQueryCompiler: () => queryCompiler,
       },
     })
-  }
-
-  get dialect(): SqlDialect {
-    return postgresDialect
   }
 
   async runCompiled<R>(query: CompiledQuery<R>, parameters: readonly unknown[]): Promise<readonly R[]> {

@@ -5,13 +5,6 @@ import { SharedRun } from '../sharedRun.ts'
 /** The most events that one query gives ids to. */
 const batchMax = 10_000
 
-type Numbered = {
-  /** The last id of the feed. */
-  readonly lastId: number
-  /** Whether all events that were committed before the query have an id. */
-  readonly isAll: boolean
-}
-
 /** Gives ids to the events that have none yet, with one query at a time. */
 export class EventNumbering {
   readonly #read: Db
@@ -40,7 +33,8 @@ export class EventNumbering {
     }
   }
 
-  async #numberBatch(): Promise<Numbered> {
+  /** `isAll`: all events that were committed before the query have an id. */
+  async #numberBatch() {
     try {
       await this.#forgetSettled()
       const { rows } = await sql<{ last_id: number }>`SELECT number_events_1() AS last_id`.execute(this.#read)

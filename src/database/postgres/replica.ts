@@ -37,16 +37,7 @@ export class PostgresReplica implements ReadReplica {
     return this.#isUsable ? this.#db : undefined
   }
 
-  watch(listener: (problem: string | undefined) => void, checkMs = defaultCheckMs): void {
-    void this.#watch(listener, checkMs)
-  }
-
-  stop(): void {
-    this.#isStopped = true
-    this.#isUsable = false
-  }
-
-  async #watch(listener: (problem: string | undefined) => void, checkMs: number): Promise<void> {
+  async watch(listener: (problem: string | undefined) => void, checkMs = defaultCheckMs): Promise<void> {
     for (let isFirst = true; ; isFirst = false) {
       const problem = await this.#problem()
       if (this.#isStopped) return
@@ -56,6 +47,11 @@ export class PostgresReplica implements ReadReplica {
       if (isChanged) listener(problem)
       await sleep(checkMs, undefined, { ref: false })
     }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#isUsable = false
   }
 
   /** Why the replica must not be used. */

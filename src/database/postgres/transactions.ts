@@ -85,7 +85,7 @@ export class WriteTransaction extends PostgresDb implements Trx {
 
   /** Sends a statement without waiting for its result. The commit reports its error. */
   async send(statement: Compilable<unknown>): Promise<void> {
-    const query = statement.compile()
+    const query = statement.compile(this)
     // PostgreSQL would not know of a statement that fails before it is sent, and would commit the others.
     assertParameters(query)
     this.#assertOpen()

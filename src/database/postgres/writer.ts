@@ -4,7 +4,7 @@ import { ConcurrencyLimit } from '../concurrencyLimit.ts'
 import { DatabaseUnavailableError, OutcomeUnknownError, type WriteOptions } from '../database.ts'
 import type { Trx } from '../db.ts'
 import { withRetry } from '../retry.ts'
-import { PostgresConnection } from './driver.ts'
+import { type ConnectionSource, PostgresConnection } from './driver.ts'
 import { isNotExecuted, isRetryable } from './errors.ts'
 import { connectionSource } from './pool.ts'
 import { confirmed, queryMaxMs, unconfirmed, WriteTransaction } from './transactions.ts'
@@ -24,7 +24,7 @@ const retry = {
 
 /** Runs write transactions concurrently. Those with the same subject wait for each other here, without a connection. */
 export class PostgresWriter {
-  readonly #pool: Pool
+  readonly #source: ConnectionSource
   /** Transactions that have a connection. */
   readonly #transactions: ConcurrencyLimit
   readonly #subjects = new ConcurrencyLimit(transactionsPerSubject)
@@ -32,7 +32,7 @@ export class PostgresWriter {
   readonly #running = new Set<Promise<unknown>>()
 
   constructor(pool: Pool) {
-    this.#pool = pool
+    this.#source = connectionSource(pool, () => queryMaxMs)
     this.#transactions = new ConcurrencyLimit(pool.options.max)
   }
 
@@ -85,8 +85,7 @@ export class PostgresWriter {
   }
 
   async #runTransaction<T>(work: (trx: Trx) => Promise<T>, isLogged: boolean): Promise<T> {
-    const source = connectionSource(this.#pool, () => queryMaxMs)
-    const client = await source.acquire()
+    const client = await this.#source.acquire()
     const deadline = performance.now() + transactionMaxMs
     const transaction = new WriteTransaction(client, () => Math.min(queryMaxMs, deadline - performance.now()))
     try {
@@ -99,14 +98,13 @@ export class PostgresWriter {
       return value
     } finally {
       // The caller does not wait for the end of a transaction that has changed nothing.
-      void transaction.rollback().then(() => source.release(client, transaction.fault))
+      void transaction.rollback().then(() => this.#source.release(client, transaction.fault))
     }
   }
 
   async #runStatement<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
-    const source = connectionSource(this.#pool, () => queryMaxMs)
-    const client = await source.acquire()
-    const connection = new PostgresConnection(client, source)
+    const client = await this.#source.acquire()
+    const connection = new PostgresConnection(client, this.#source)
     try {
       return await confirmed(client, async () => (await connection.executeQuery<R>(statement)).rows)
     } catch (error) {
@@ -114,7 +112,7 @@ export class PostgresWriter {
       const isUnknown = error instanceof DatabaseUnavailableError && !isNotExecuted(cause)
       throw isUnknown && !(error instanceof OutcomeUnknownError) ? unconfirmed(error) : error
     } finally {
-      source.release(client, connection.fault)
+      this.#source.release(client, connection.fault)
     }
   }
 }

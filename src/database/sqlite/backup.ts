@@ -27,11 +27,8 @@ export type CopyOptions = {
 
 export type Backup = { readonly bytes: number; readonly rows: RowCounts }
 
-export class TargetExistsError extends Error {
-  constructor(target: string) {
-    super(`${target} exists already. Choose another name, or move the file away.`)
-  }
-}
+export const targetExists = (target: string): Error =>
+  new Error(`${target} exists already. Choose another name, or move the file away.`)
 
 /** Writes a consistent copy of the database. The target appears only when it is complete, checked and durable. */
 export async function backupDatabase(
@@ -45,7 +42,7 @@ export async function backupDatabase(
   const releaseLock = lockFile(lock, `Another backup to ${target} is running.`)
   try {
     // With the lock, no other backup can create it.
-    if (isNameTaken(target)) throw new TargetExistsError(target)
+    if (isNameTaken(target)) throw targetExists(target)
     // Left by a backup that was killed.
     removeFiles(unfinished)
     const rows = await copyDatabaseFile(source, unfinished, options)

@@ -6,15 +6,14 @@ import {
   type QueryResult,
   type SelectModifierNode,
   SqliteAdapter,
-  SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
 import type { Change, Compilable, Db, SqlDialect, Trx } from '../db.ts'
 import { sqliteDialect } from '../dialect.ts'
 import { ExternalTransactionDriver, notSupported } from '../driver.ts'
-import { bigintColumns, type Tables } from '../tables.ts'
-import { appendChanges } from './changeLog.ts'
+import { insertMany } from '../preparedQuery.ts'
+import { bigintColumns, changeLogTable, type Tables } from '../tables.ts'
 import { StatementCache } from './statementCache.ts'
 
 /** Without row locks. Write transactions are serialized, so there is no other transaction to lock rows against. */
@@ -33,6 +32,7 @@ const queryCompiler = new QueryCompiler()
  * which takes 1 µs.
  */
 export class SqliteDb extends Kysely<Tables> implements Db {
+  readonly dialect: SqlDialect = sqliteDialect
   readonly sqlite: SqliteConnection
 
   constructor(database: DatabaseSync, statements = new StatementCache(database)) {
@@ -42,15 +42,11 @@ export class SqliteDb extends Kysely<Tables> implements Db {
         createAdapter: () => adapter,
         createDriver: () =>
           Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqlite }),
-        createIntrospector: (db) => new SqliteIntrospector(db),
+        createIntrospector: notSupported,
         createQueryCompiler: () => queryCompiler,
       },
     })
     this.sqlite = sqlite
-  }
-
-  get dialect(): SqlDialect {
-    return sqliteDialect
   }
 
   runCompiled<R>({ sql }: CompiledQuery<R>, parameters: readonly unknown[]): R[] {
@@ -62,14 +58,17 @@ export class SqliteDb extends Kysely<Tables> implements Db {
   }
 }
 
+const insertChanges = insertMany(changeLogTable, ['type', 'created_at', 'data', 'is_private'])
+
 /** The transaction of one write. It has the connection of the writer, like the writes before and after it. */
 export class SqliteTrx extends SqliteDb implements Trx {
-  logChanges(changes: readonly Change[]): Promise<void> {
-    return appendChanges(this, changes)
+  async logChanges(changes: readonly Change[]): Promise<void> {
+    const rows = changes.map(({ type, createdAt, data, isPrivate }) => [type, createdAt, data, +isPrivate])
+    await insertChanges(this, rows)
   }
 
   async send(statement: Compilable<unknown>): Promise<void> {
-    const query = statement.compile()
+    const query = statement.compile(this)
     this.runCompiled(query, query.parameters)
   }
 
@@ -117,7 +116,6 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  /** Executes several statements. */
   runScript(script: string): void {
     if (this.#hasEnded) throw new TransactionEndedError()
     this.hasMutations = true
@@ -136,21 +134,19 @@ const codes = {
   cantOpen: 14,
   notADatabase: 26,
 }
-const lockCodes: number[] = [codes.busy, codes.locked]
-const unavailableCodes: number[] = Object.values(codes)
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 0) % 256
 
 /** The disk has no space left. */
 export const isFull = (error: unknown): boolean => codeOf(error) === codes.full
 
 /** Another connection holds a conflicting lock. */
-export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(error))
+export const isLocked = (error: unknown): boolean => [codes.busy, codes.locked].includes(codeOf(error))
 
 /** Reading, writing or syncing a file failed. */
 export const isIoError = (error: unknown): boolean => codeOf(error) === codes.ioError
 
 /** The file, the disk or the lock is at fault, not the statement. */
-const isUnavailable = (error: unknown): boolean => unavailableCodes.includes(codeOf(error))
+const isUnavailable = (error: unknown): boolean => Object.values(codes).includes(codeOf(error))
 
 /** `node:sqlite` binds numbers as floating point, and bigints as integers. */
 const toSqlite = (value: unknown): SQLInputValue =>

@@ -4,11 +4,13 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { sql } from 'kysely'
 import type { MaybePromise } from '../../maybePromise.ts'
 import { DatabaseUnavailableError, DiskUnresponsiveError, type StorageFault } from '../database.ts'
 import type { Db } from '../db.ts'
+import { preparedQuery } from '../preparedQuery.ts'
 import { SharedRun } from '../sharedRun.ts'
-import { newestChangeId } from './changeLog.ts'
+import { changeLogTable } from '../tables.ts'
 import { Checkpointer, checkpointBytes } from './checkpointer.ts'
 import { isSyncUnsupported } from './files.ts'
 import { markFailed } from './recovery.ts'
@@ -47,6 +49,10 @@ const failed: StorageFault = {
     'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the database.',
 }
 
+const selectNewestChange = preparedQuery<[], { id: number }>((db) =>
+  db.selectFrom(changeLogTable).select('id').orderBy('id', 'desc').limit(sql.lit(1)),
+)
+
 /**
  * Makes the commits of a server durable without blocking the event loop. COMMIT only writes the log; syncing it makes the
  * commit survive a power loss. One sync covers all commits before it. Commits during a sync share the next one.
@@ -74,14 +80,9 @@ export class Durability {
     this.#checkpointer = new Checkpointer(options.databaseFile, (error) => this.fail(error))
   }
 
-  /** Call after each commit. */
-  syncCommit(): Promise<void> {
-    this.#checkpointer.countCommit()
-    return this.sync()
-  }
-
   /** Resolves when all commits so far are durable. */
   sync(): Promise<void> {
+    this.#checkpointer.countCommit()
     // The log is closed soon: a sync of a closed file would count as a failure of the disk.
     if (this.#isClosing) return Promise.reject(new DatabaseUnavailableError('The database is closed.'))
     return this.#syncs.run()
@@ -162,9 +163,9 @@ export class Durability {
     const { externalVersion, read } = this.#options
     try {
       const version = externalVersion()
-      const changeId = newestChangeId(read)
+      const [newest] = selectNewestChange(read) as readonly { id: number }[]
       return () => {
-        this.#syncedChangeId = Math.max(this.#syncedChangeId, changeId)
+        this.#syncedChangeId = Math.max(this.#syncedChangeId, newest?.id ?? 0)
         this.#externalSynced = version
       }
     } catch {

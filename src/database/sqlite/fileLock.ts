@@ -24,7 +24,6 @@ export function lockFile(file: string, message: string): () => void {
   return () => lock.close()
 }
 
-/** Whether a process has locked the file. */
 export function isFileLocked(file: string): boolean {
   try {
     using lock = new DatabaseSync(file, { readOnly: true, timeout: 0 })
@@ -45,5 +44,4 @@ export function acquireServerLock(dataDir: string): () => void {
   return lockFile(serverLockFile(dataDir), message)
 }
 
-/** Whether a server runs on the data folder. */
 export const isServerRunning = (dataDir: string): boolean => isFileLocked(serverLockFile(dataDir))

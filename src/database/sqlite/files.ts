@@ -28,9 +28,20 @@ export function restrictFileModes(database: string): void {
   repairModes(database)
 }
 
-/** Restricts the modes of an existing database. */
+/**
+ * Restricts the modes of an existing database. Best effort: a file of another user, or on a read-only file system, keeps
+ * its mode.
+ */
 export function repairModes(database: string): void {
-  for (const file of filesOf(database)) repairMode(file)
+  for (const file of filesOf(database)) {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    if ((mode & othersMask) === 0) continue
+    try {
+      chmodSync(file, mode & ~othersMask & 0o777)
+    } catch {
+      // Not permitted, or the file was removed.
+    }
+  }
 }
 
 /**
@@ -93,17 +104,6 @@ export function createInSharedFolder(file: string): void {
   const isOwn = isCreated || uid === (process.geteuid?.() ?? uid)
   if (nlink > 1 || !isOwn)
     throw new Error(`${file} is a link, or belongs to another user. Remove it, or choose another folder.`)
-}
-
-/** Best effort: a file of another user, or on a read-only file system, keeps its mode. */
-function repairMode(file: string): void {
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode
-  if (mode === undefined || (mode & othersMask) === 0) return
-  try {
-    chmodSync(file, mode & ~othersMask & 0o777)
-  } catch {
-    // Not permitted, or the file was removed.
-  }
 }
 
 /** Makes the contents of a file survive a power loss. */

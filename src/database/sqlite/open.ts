@@ -66,7 +66,7 @@ export async function openSqlite(
   const externalChanges = pollForChanges(externalVersion, {
     intervalMs: changePollMs,
     initial: externalVersion(),
-    sync: () => durability?.syncCommit(),
+    sync: () => durability?.sync(),
   })
   const readableThrough = () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER
   return {

@@ -39,6 +39,7 @@ const pageBytes = 4096
 export type ReplacedDatabase = {
   /** Undefined if there is none, or if it cannot be opened. Reading it fails if it is damaged. */
   readonly db: Db | undefined
+  /** 0 if it cannot be read. */
   readonly lastChangeId: number
 }
 
@@ -89,8 +90,9 @@ async function restoreChecked(
     try {
       await renewIdentity(database)
       using connection = openReplaced(databaseFile(dataDir))
-      const lastChangeId = connection ? lastChangeIdIn(connection) : 0
-      await prepare(database, { db: connection && new SqliteDb(connection), lastChangeId })
+      const db = connection && new SqliteDb(connection)
+      const lastChangeId = await db?.dialect.lastAssignedId(db, changeLogTable).catch(() => 0)
+      await prepare(database, { db, lastChangeId: lastChangeId ?? 0 })
     } finally {
       await database.close()
     }
@@ -128,16 +130,6 @@ function openReplaced(file: string): DatabaseSync | undefined {
     return existsSync(file) ? new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs }) : undefined
   } catch {
     return undefined
-  }
-}
-
-/** The last id of the change log; 0 if it cannot be read. */
-function lastChangeIdIn(connection: DatabaseSync): number {
-  try {
-    const statement = connection.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?')
-    return Number(statement.get(changeLogTable)?.seq ?? 0)
-  } catch {
-    return 0
   }
 }
 

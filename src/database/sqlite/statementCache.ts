@@ -29,15 +29,12 @@ export class StatementCache {
       this.#statements.set(text, known)
       return known
     }
-    const prepared = this.#prepare(text)
-    if (text.length <= textMax) this.#keep(text, prepared)
-    return prepared
-  }
-
-  #prepare(text: string): Prepared {
     const statement = this.#connection.prepare(text)
     statement.setReadBigInts(true)
-    return { statement, hasRows: statement.columns().length > 0, isReadOnly: isReadOnlyStatement(text) }
+    const hasRows = statement.columns().length > 0
+    const prepared = { statement, hasRows, isReadOnly: isReadOnlyStatement(text) }
+    if (text.length <= textMax) this.#keep(text, prepared)
+    return prepared
   }
 
   #keep(text: string, prepared: Prepared): void {

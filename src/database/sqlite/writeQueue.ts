@@ -110,7 +110,7 @@ export class WriteQueue {
   async #commitBatch(): Promise<void> {
     const results = await this.#writer.commit(this.#queue)
     if (results.length === 0) return
-    const sync = this.#durability()?.syncCommit()
+    const sync = this.#durability()?.sync()
     if (!sync) return this.#settle(results)
     // The next commit does not wait for this sync, but the callers do.
     const settled = sync
