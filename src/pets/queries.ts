@@ -163,8 +163,8 @@ export async function findStoredPets(
     .selectFrom('pets')
     .select([...columns, 'external_id'])
     .where(condition)
-    .orderBy('id')
-    .$if(isLocked, (query) => query.forUpdate())
+    // Otherwise without an order: PostgreSQL would read pets in the order of their ids instead of using another index.
+    .$if(isLocked, (query) => query.orderBy('id').forUpdate())
     .execute()
   return rows.map((row) => ({ ...toPet(row), externalId: row.external_id }))
 }

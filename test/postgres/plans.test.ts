@@ -21,6 +21,7 @@ import {
   hasDueHolds,
   ordersPageQuery,
 } from '../../src/orders/queries.ts'
+import { findPetsOf } from '../../src/pets/importPets.ts'
 import { findPet, type PetFilter, petsPageQuery } from '../../src/pets/queries.ts'
 import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
 import { deleteWebhookAndDeliveries, failPendingDeliveries } from '../../src/webhooks/cutoffs.ts'
@@ -60,8 +61,8 @@ const secret = generateApiKey('production')
  */
 const filling = [
   `INSERT INTO categories (category_id) SELECT n FROM generate_series(0, 4999) n`,
-  `INSERT INTO pets (name, category_id, status)
-    SELECT 'Pet', CASE WHEN n <= ${half} AND n % 2 = 0 THEN 7 WHEN n <= ${animals / 10} THEN 8 ELSE 100 + n % 4900 END,
+  `INSERT INTO pets (name, external_id, category_id, status)
+    SELECT 'Pet', CASE WHEN n % 2 = 0 THEN 'e' || n END, CASE WHEN n <= ${half} AND n % 2 = 0 THEN 7 WHEN n <= ${animals / 10} THEN 8 ELSE 100 + n % 4900 END,
       CASE WHEN n % ${animals / 10} = 5 THEN 'pending' WHEN n <= ${half} THEN 'sold' ELSE 'available' END
     FROM generate_series(1, ${animals}) n`,
   `INSERT INTO orders (pet_id, status, placed_at, updated_at)
@@ -243,6 +244,15 @@ async function queriesOf(work: (trx: Trx) => Promise<unknown>): Promise<Compiled
 const dayMs = 24 * 60 * 60 * 1000
 const pieceMax = 1_000
 const works: [what: string, work: (trx: Trx) => Promise<unknown>, rowsMax?: number][] = [
+  [
+    'animals of an import by their external ids',
+    (db) =>
+      findPetsOf(
+        db,
+        [2_000, 9_000, 16_000].map((n) => ({ externalId: `e${n}` })),
+      ),
+    3,
+  ],
   ['one animal', async (db) => findPet(db, 5n), 1],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 7n), 1],
   ['whether an animal uses a category that none does', (db) => isCategoryUsed(db, 9n), 1],

@@ -50,11 +50,14 @@ export function batchesOf(files: readonly Timed[]): Batch[] {
 /** Node 26 sometimes does not end by itself: it waits in its clean-up for a request that is never completed. */
 const exitAtEnd = `process.once('beforeExit', () => process.exit())`
 
-/** Writes a program that runs each file as a suite with the file's path as its name. */
+/**
+ * Writes a program that runs each file as a suite with the file's path as its name. A file is loaded when the one before it
+ * has ended: if two files load at the same time, tests of one can be added to the suite of the other.
+ */
 export function writeBatch(path: string, root: string, files: readonly string[]): string {
   const suites = files.map((file) => {
     const name = JSON.stringify(relative(root, file))
-    return `suite(${name}, () => import(${JSON.stringify(pathToFileURL(file).href)}))`
+    return `await suite(${name}, () => import(${JSON.stringify(pathToFileURL(file).href)}))`
   })
   writeFileSync(path, [`import { suite } from 'node:test'`, exitAtEnd, ...suites, ''].join('\n'))
   return path
