@@ -81,12 +81,12 @@ export type AuthorizedRequest = RequestState & {
 
 /** Checks origin and scope. */
 export function authorize(
-  request: ApiRequest,
+  origin: string | undefined,
   principal: Principal | undefined,
   { scope }: Pick<Operation, 'scope'>,
 ): Principal {
   if (!principal) throw new ApiError(apiErrors.missing_api_key)
-  if (!isOriginAllowed(principal, request.header('origin'))) throw new ApiError(apiErrors.origin_not_allowed)
+  if (!isOriginAllowed(principal, origin)) throw new ApiError(apiErrors.origin_not_allowed)
   if (scope !== undefined && !principal.scopes.has(scope))
     throw new ApiError(
       apiErrors.insufficient_scope,

@@ -40,11 +40,11 @@ export function allowKnownOrigin(
 /** Once the key is known, only its origins may. A secret key has none. */
 export function restrictOrigin(
   cors: HeaderFields | undefined,
-  request: ApiRequest,
+  origin: string | undefined,
   { principal }: AuthResult,
 ): HeaderFields | undefined {
   if (!cors || !principal) return cors
-  const isKeyOrigin = principal.origins.length > 0 && isOriginAllowed(principal, request.header('origin'))
+  const isKeyOrigin = principal.origins.length > 0 && isOriginAllowed(principal, origin)
   return isKeyOrigin ? cors : undefined
 }
 

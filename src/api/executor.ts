@@ -208,17 +208,14 @@ export class Executor {
   }
 
   /** The key may have been revoked, or have lost a scope, while the body arrived. */
-  async #reauthorize(
-    { request, operation, principal }: AuthorizedRequest,
-    agoMs: number,
-  ): Promise<Principal> {
+  async #reauthorize({ origin, operation, principal }: AuthorizedRequest, agoMs: number): Promise<Principal> {
     const current = await this.#options.authenticator.reauthenticate(principal, agoMs)
     if (!current)
       throw new ApiError(
         apiErrors.invalid_api_key,
         'This API key was revoked or expired while the request arrived.',
       )
-    return current === principal ? principal : authorize(request, current, operation)
+    return current === principal ? principal : authorize(origin, current, operation)
   }
 }
 

@@ -96,10 +96,10 @@ export class Pipeline {
     state.rateLimitHeaders = auth.rateLimitHeaders
     state.principal = auth.principal
     state.databaseVersion = auth.databaseVersion
-    state.extraHeaders = restrictOrigin(state.extraHeaders, request, auth)
+    state.extraHeaders = restrictOrigin(state.extraHeaders, state.origin, auth)
     if (auth.error) throw auth.error // 401, 403, 429
     const operation = selectOperation(state) // 404, 405, 410
-    authorize(request, auth.principal, operation) // 403
+    authorize(state.origin, auth.principal, operation) // 403
     const preference = appliedPreference(request, operation)
     if (preference) state.extraHeaders = { ...state.extraHeaders, ...preference }
     return this.#executor.execute(state as AuthorizedRequest) // 400, 409, 412 and others
@@ -110,10 +110,10 @@ export class Pipeline {
     this.#report(state, response.status)
     const { requestId, extraHeaders, address } = state
     const rates = state.rateLimitHeaders ?? this.#options.authenticator.rateLimitHeadersFor(address)
-    const callerHeaders = [...rates, 'X-Request-Id', requestId]
-    if (extraHeaders) callerHeaders.push(...headerBlock(extraHeaders))
-    const { status, headers, body, isAscii, stream } = response
-    return { status, headers, callerHeaders, body, isAscii, stream }
+    const headers = [...response.headers, ...rates, 'X-Request-Id', requestId]
+    if (extraHeaders) headers.push(...headerBlock(extraHeaders))
+    const { status, body, isAscii, stream } = response
+    return { status, headers, body, isAscii, stream }
   }
 
   /** Logged and counted only if the page has an id, if it fails with a 5xx, or if it requires a key and rejects the request. */
@@ -130,7 +130,7 @@ export class Pipeline {
     if (page?.id !== undefined || state.error !== undefined || (isRejected && page?.requiresKey))
       this.#report(state, response.status)
     const cors = page?.isPublic ? publicHeaders : noHeaders
-    return { ...response, callerHeaders: ['X-Request-Id', requestId, ...headerBlock(cors)] }
+    return { ...response, headers: [...response.headers, 'X-Request-Id', requestId, ...headerBlock(cors)] }
   }
 
   #runPage({ request, route, page, address, now }: RequestState): MaybePromise<PreparedResponse> {

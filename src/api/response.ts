@@ -20,10 +20,8 @@ export type PreparedResponse = {
   readonly stream?: StreamBody | undefined
 }
 
-export type ApiResponse = PreparedResponse & {
-  /** Request id, rate limit and CORS. */
-  readonly callerHeaders: HeaderBlock
-}
+/** With the headers of its caller: request id, rate limit and CORS. No other response has the same array, so a server can add to it. */
+export type ApiResponse = PreparedResponse & { readonly headers: string[] }
 
 const json = {
   'Content-Type': 'application/json; charset=utf-8',

@@ -34,7 +34,7 @@ export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOp
       const credentials = { authorization, address, rateLimitExempt: false }
       const { principal, error } = await authenticator.authenticate(credentials)
       if (error) throw error
-      authorize(request, principal, { scope: 'keys:manage' })
+      authorize(request.header('origin'), principal, { scope: 'keys:manage' })
     }
     const headers = {
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',

@@ -90,12 +90,12 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
   }
 }
 
-export function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {
+export function toResponse({ status, headers, body, stream }: ApiResponse): Response {
   // A view of a Buffer is a valid body; the type of a Buffer is wider.
   const content = body as string | Uint8Array<ArrayBuffer> | undefined
   return new Response(content ?? (stream ? toReadableStream(stream) : null), {
     status,
-    headers: toHeaders(headers.concat(callerHeaders)),
+    headers: toHeaders(headers),
   })
 }
 

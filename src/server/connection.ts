@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { RequestProblem } from '../api/request.ts'
 import type { NodeRequest } from './nodeAdapter.ts'
@@ -10,10 +9,8 @@ const waitingMax = 2_000
 /** Of all connections together: each takes about 4 KB. */
 const waitingTotalMax = 20_000
 
-type Exchange = { readonly request: NodeRequest; readonly response: ServerResponse }
-
 export type ConnectionHandlers = {
-  serve(exchange: Exchange): void
+  serve(request: NodeRequest): void
   /** Responds to bytes that are not a request, and closes the connection. */
   reject(socket: Socket, problem: RequestProblem): void
 }
@@ -32,10 +29,10 @@ export class Connection {
   readonly socket: Socket
   readonly openedAt = performance.now()
   readonly #shared: Shared
-  readonly #waiting: Exchange[] = []
-  #current: Exchange | undefined
-  /** The last exchange that was served or is being served. */
-  #last: Exchange | undefined
+  readonly #waiting: NodeRequest[] = []
+  #current: NodeRequest | undefined
+  /** The last request that was served or is being served. */
+  #last: NodeRequest | undefined
   #problem: RequestProblem | undefined
   #hasCompleted = false
   #isPauseScheduled = false
@@ -56,7 +53,7 @@ export class Connection {
   /** Whether no request has arrived completely so far. */
   get isUnfinished(): boolean {
     // A request can become complete after its response.
-    this.#hasCompleted ||= this.#last?.request.isComplete ?? false
+    this.#hasCompleted ||= this.#last?.isComplete ?? false
     return !this.#hasCompleted
   }
 
@@ -65,14 +62,14 @@ export class Connection {
     return this.#current ? undefined : (this.respondedAt ?? this.openedAt)
   }
 
-  add(exchange: Exchange): void {
+  add(request: NodeRequest): void {
     // What was read is parsed to its end, also after the connection is closed or has failed.
     if (this.socket.destroyed || this.#problem) return
     this.#shared.requests++
     // Not `once`, which takes longer: a response is closed only once.
-    exchange.response.on('close', () => this.#next(exchange))
-    if (!this.#current) return void this.#serve(exchange)
-    this.#waiting.push(exchange)
+    request.response.on('close', () => this.#next(request))
+    if (!this.#current) return void this.#serve(request)
+    this.#waiting.push(request)
     const total = ++this.#shared.waiting
     if (this.#waiting.length > waitingMax || total > waitingTotalMax) this.socket.destroy()
     else if (this.#waiting.length > waitingPauseMax) this.#schedulePause()
@@ -83,12 +80,12 @@ export class Connection {
     const { socket } = this
     if (this.#problem || socket.destroyed || socket.writableEnded) return
     // Reading may be paused in the middle of a request: then the client is not slow. Or the body has a time of its own.
-    if (problem === 'timeout' && (this.#waiting.length > 0 || this.#last?.request.isBodyTimed)) return
+    if (problem === 'timeout' && (this.#waiting.length > 0 || this.#last?.isBodyTimed)) return
     this.#problem = problem
     socket.pause()
     const last = this.#waiting.at(-1) ?? this.#last
-    const isBodyBroken = last !== undefined && !last.request.isComplete
-    if (isBodyBroken && !last.response.headersSent) last.request.fail(problem)
+    const isBodyBroken = last !== undefined && !last.isComplete
+    if (isBodyBroken && !last.response.headersSent) last.fail(problem)
     else if (isBodyBroken) socket.destroySoon()
     else if (!this.#current) this.#shared.handlers.reject(socket, problem)
     // A stream has no end to wait for.
@@ -109,13 +106,13 @@ export class Connection {
     this.#waiting.length = 0
   }
 
-  #serve(exchange: Exchange): void {
-    this.#current = exchange
-    this.#last = exchange
-    this.#shared.handlers.serve(exchange)
+  #serve(request: NodeRequest): void {
+    this.#current = request
+    this.#last = request
+    this.#shared.handlers.serve(request)
   }
 
-  #next({ request }: Exchange): void {
+  #next(request: NodeRequest): void {
     this.#hasCompleted ||= request.isComplete
     this.#current = undefined
     this.respondedAt = performance.now()

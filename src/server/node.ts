@@ -46,17 +46,17 @@ export async function listenOnNode(
       onClosed: onConnectionClosed,
     },
     {
-      serve: ({ request, response }) => serve(request, response),
+      serve: (request) => serve(request),
       reject: (socket, problem) => reject(socket, problem),
     },
   )
 
-  function serve(request: NodeRequest, response: ServerResponse): void {
+  function serve(request: NodeRequest): void {
     const write = (handled: ApiResponse) => {
-      writeResponse(request, response, handled, shutdown.isStopping)
-      closeIfStalled(response, bounds.stalledMs)
+      writeResponse(request, handled, shutdown.isStopping)
+      closeIfStalled(request.response, bounds.stalledMs)
     }
-    run(response, () => {
+    run(request.response, () => {
       const handled = chain(shutdown.listenerClosed, () => handle(request))
       // What was read together with the request is parsed first: the body may be part of it.
       return request.isComplete ? chain(handled, write) : Promise.resolve(handled).then(write)
@@ -75,7 +75,7 @@ export async function listenOnNode(
     const connection = connections.get(message.socket)
     if (!hasUnambiguousLength(message.headers['transfer-encoding'], message.httpVersion))
       return connection?.fail('invalid_http')
-    connection?.add({ request: new NodeRequest(message, response), response })
+    connection?.add(new NodeRequest(message, response))
   }
   const { headersMs = defaultHeadersMs } = bounds
   const timeouts = { headersTimeout: headersMs, connectionsCheckingInterval: headersMs / 5 }

@@ -11,9 +11,10 @@ const specialInPath = /[\\#]|\/\.|%2e/i
 
 export class NodeRequest implements ApiRequest {
   readonly #message: IncomingMessage
-  readonly #response: ServerResponse
+  readonly response: ServerResponse
   readonly method: string
   readonly target: string
+  readonly #hasBody: boolean
   #problem: RequestProblem | undefined
   #isContinued = false
   #rejectBody: ((error: BodyError) => void) | undefined
@@ -22,10 +23,12 @@ export class NodeRequest implements ApiRequest {
 
   constructor(message: IncomingMessage, response: ServerResponse) {
     this.#message = message
-    this.#response = response
+    this.response = response
     this.method = message.method as string
     const target = originForm(message.url as string)
     this.target = target ?? ''
+    const { 'content-length': length, 'transfer-encoding': encoding } = message.headers
+    this.#hasBody = length !== undefined || encoding !== undefined
     if (target === undefined || !hasValidHost(message)) this.#problem = 'invalid_target'
   }
 
@@ -40,11 +43,6 @@ export class NodeRequest implements ApiRequest {
   /** Whether all of it has arrived. Node knows that of a request without a body only when it has parsed what follows. */
   get isComplete(): boolean {
     return this.#message.complete || !this.#hasBody
-  }
-
-  get #hasBody(): boolean {
-    const { 'content-length': length, 'transfer-encoding': encoding } = this.#message.headers
-    return length !== undefined || encoding !== undefined
   }
 
   /** Whether the client waits for 100 before it sends the body. */
@@ -69,7 +67,7 @@ export class NodeRequest implements ApiRequest {
     if (!this.#hasBody) return new Uint8Array()
     if (this.#problem) throw new BodyError(this.#problem)
     if (this.isContinueAwaited) {
-      this.#response.writeContinue()
+      this.response.writeContinue()
       this.#isContinued = true
     }
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>()
@@ -117,10 +115,6 @@ function originForm(target: string): string | undefined {
   return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : undefined
 }
 
-const keepAlive = ['Keep-Alive', 'timeout=65']
-const close = ['Connection', 'close']
-const chunked = ['Transfer-Encoding', 'chunked']
-
 /** HTTP/1.0 has no Host header. */
 const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): boolean =>
   host === undefined ? httpVersion === '1.0' : validHost.test(host)
@@ -128,21 +122,21 @@ const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): bool
 /** `isLast`: the connection is closed after this response. */
 export function writeResponse(
   request: NodeRequest,
-  response: ServerResponse,
-  { status, headers, callerHeaders, body, isAscii, stream }: ApiResponse,
+  { status, headers, body, isAscii, stream }: ApiResponse,
   isLast: boolean,
 ): void {
+  const { response, isComplete } = request
   const { httpVersion } = response.req
-  const { isComplete } = request
   const saysClose = status >= 400 && headerValue(headers, 'Connection') === 'close'
   // With an unread body the start of the next request cannot be found.
   const mustClose = isLast || request.isContinueAwaited || (request.problem !== undefined && !isComplete)
   const isClosing = saysClose || mustClose
   const isKeptAlive =
     !isClosing && httpVersion === '1.1' && !/\bclose\b/i.test(request.header('connection') ?? '')
-  const connection = isKeptAlive ? keepAlive : mustClose && !saysClose ? close : []
-  const encoding = stream && httpVersion === '1.1' ? chunked : []
-  response.writeHead(status, [...headers, ...callerHeaders, ...connection, ...encoding])
+  if (isKeptAlive) headers.push('Keep-Alive', 'timeout=65')
+  else if (mustClose && !saysClose) headers.push('Connection', 'close')
+  if (stream && httpVersion === '1.1') headers.push('Transfer-Encoding', 'chunked')
+  response.writeHead(status, headers)
   if (stream) writeStream(stream, response)
   else if (isComplete || response.socket === null || !isClosing)
     response.end(body, isAscii ? 'latin1' : 'utf8')

@@ -32,8 +32,8 @@ export const unreadableRequest = ({ remoteAddress = '' }: Socket, problem: Reque
 })
 
 /** Node has no response object for what it could not parse, so this response is written to the socket. */
-export function writeToSocket(socket: Socket, { status, headers, callerHeaders, body }: ApiResponse): void {
-  const all = [...headers, ...callerHeaders, 'Date', new Date(systemClock()).toUTCString()]
+export function writeToSocket(socket: Socket, { status, headers, body }: ApiResponse): void {
+  const all = [...headers, 'Date', new Date(systemClock()).toUTCString()]
   let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`
   for (let index = 0; index < all.length; index += 2) head += `${all[index]}: ${all[index + 1]}\r\n`
   socket.write(`${head}\r\n`)

@@ -19,7 +19,6 @@ const anywhere = { host: '127.0.0.1', port: 0 }
 const textResponse = (body: string): ApiResponse => ({
   status: 200,
   headers: ['Content-Length', String(body.length)],
-  callerHeaders: [],
   body,
 })
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toResponse } from '../../src/server/bun.ts'
 
-const response = (...callerHeaders: string[]) =>
-  toResponse({ status: 200, headers: ['ETag', '"a"'], callerHeaders, body: '{}' })
+const response = (...headers: string[]) =>
+  toResponse({ status: 200, headers: ['ETag', '"a"', ...headers], body: '{}' })
 const fields = ({ headers }: Response) => Object.fromEntries(headers)
 
 test('responses with the same names of headers keep their own values', () => {

@@ -53,8 +53,8 @@ describe('a handler that throws is a fault of the service, and is logged', () =>
     const { handle, logged } = pipelineOf({
       authenticator: authenticator as unknown as PipelineOptions['authenticator'],
     })
-    const { status, callerHeaders } = await handle(request({ target: '/v1/pets' }))
-    assert.deepEqual([status, headerValue(callerHeaders, 'X-RateLimit-Remaining')], [500, '59'])
+    const { status, headers } = await handle(request({ target: '/v1/pets' }))
+    assert.deepEqual([status, headerValue(headers, 'X-RateLimit-Remaining')], [500, '59'])
     assert.equal(logged[0]?.error, fault)
   })
 })
@@ -71,8 +71,8 @@ test('a request that could not be read gets the rate limit headers of its addres
     const { handle, logged } = pipelineOf({})
     const response = await handle(request({ target: '', problem }))
     assert.equal(response.status, status)
-    assert.equal(headerValue(response.callerHeaders, 'X-RateLimit-Limit'), '60')
-    assert.match(headerValue(response.callerHeaders, 'X-Request-Id') ?? '', /^[\w-]{22}$/)
+    assert.equal(headerValue(response.headers, 'X-RateLimit-Limit'), '60')
+    assert.match(headerValue(response.headers, 'X-Request-Id') ?? '', /^[\w-]{22}$/)
     assert.equal(logged.length, 1)
   }
 })

@@ -316,7 +316,7 @@ describe('a reader that reads nothing', () => {
       cancel() {},
     }
     const listener = await serve(
-      { handle: async () => ({ status: 200, headers: [], callerHeaders: [], stream: endless }) },
+      { handle: async () => ({ status: 200, headers: [], stream: endless }) },
       { host: '127.0.0.1', port: 0 },
       { stalledMs: 300 },
     )
