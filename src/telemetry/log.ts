@@ -70,6 +70,8 @@ function bufferedStandardError() {
     fd: 2,
     sync: false,
     contentMode: 'buffer',
+    // With 0, `flush` calls back before the lines are written.
+    minLength: 1,
     maxWrite: 2 * bufferBytes,
     maxLength: bufferedBytesMax,
   })
