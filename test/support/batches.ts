@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 const separate = [
   // They replace functions of node:fs before the service loads.
   'backupDurability',
+  'cleanClose',
   'diskFailure',
   'durableFeed',
   'slowDisk',
