@@ -1,26 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import pg from 'pg'
-import { type DatabaseEnv, databaseFor } from '../support/engine.ts'
+import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLoad } from '../support/load.ts'
+import { queryOnce, tablesQuery } from '../support/queryOnce.ts'
 import { amplePlan } from '../support/responses.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { startTestService } from '../support/service.ts'
 import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
-
-async function query(env: DatabaseEnv, text: string): Promise<pg.QueryResult['rows']> {
-  const client = new pg.Client({ connectionString: env.DATABASE_URL })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
-}
-
-const tablesQuery =
-  "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"
 
 test('a running service does not notice columns that a later version adds under it: every request is served', async (t) => {
   const undo = reverseCleanup(t)
@@ -62,15 +49,15 @@ test('a running service does not notice columns that a later version adds under 
   }
   await callEverything()
   await callEverything()
-  const tables = await query(env, tablesQuery)
+  const tables = await queryOnce(env, tablesQuery)
   assert.ok(tables.length >= 14)
   for (const { relname } of tables) {
-    await query(env, `ALTER TABLE ${relname} ADD COLUMN from_the_future text`)
+    await queryOnce(env, `ALTER TABLE ${relname} ADD COLUMN from_the_future text`)
     await callEverything()
   }
   await load.stop()
   assert.equal(load.rejections(), 0, 'no request was rejected')
-  const pets = await query(env, 'SELECT id FROM pets')
+  const pets = await queryOnce(env, 'SELECT id FROM pets')
   const isNotified = () => {
     const reported = new Set(receiver.received.map(({ data }) => data.id))
     service.advance(60_000)

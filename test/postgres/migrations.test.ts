@@ -15,6 +15,7 @@ import {
 import { eventually } from '../support/eventually.ts'
 import { startLoad } from '../support/load.ts'
 import { runPetstore } from '../support/process.ts'
+import { queryOnce, tablesQuery } from '../support/queryOnce.ts'
 import { amplePlan } from '../support/responses.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { serverFor } from '../support/servers.ts'
@@ -35,19 +36,6 @@ async function clientFor(t: Pick<TestContext, 'after'>, env: DatabaseEnv): Promi
   return client
 }
 
-async function query(env: DatabaseEnv, text: string): Promise<pg.QueryResult['rows']> {
-  const client = new pg.Client({ connectionString: env.DATABASE_URL })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
-}
-
-const tablesQuery =
-  "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"
-
 describe('PETSTORE_AUTO_MIGRATE=false', { concurrency: 2 }, () => {
   const isManual = { PETSTORE_AUTO_MIGRATE: 'false' }
 
@@ -59,7 +47,7 @@ describe('PETSTORE_AUTO_MIGRATE=false', { concurrency: 2 }, () => {
     assert.deepEqual([rejected.code, rejected.stdout], [1, ''])
     assert.match(rejected.stderr, /PETSTORE_AUTO_MIGRATE is false: run "petstore migrate" first/)
     assert.doesNotMatch(rejected.stderr, /\n {4}at /, 'no stack')
-    assert.deepEqual(await query(env, tablesQuery), [])
+    assert.deepEqual(await queryOnce(env, tablesQuery), [])
 
     const migrated = await runPetstore(['migrate', '--json'], { ...env, ...isManual })
     assert.deepEqual(
@@ -146,10 +134,10 @@ test('a change is made even if a migration has made the prepared statements of a
       }),
     ),
   )
-  await query(env, 'ALTER TABLE orders ADD COLUMN from_the_future text')
+  await queryOnce(env, 'ALTER TABLE orders ADD COLUMN from_the_future text')
   await database.write(async (trx) => {
     await addCategory(trx, connections)
     await readOrders(trx)
   })
-  assert.equal((await query(env, 'SELECT 1 FROM categories')).length, connections + 1)
+  assert.equal((await queryOnce(env, 'SELECT 1 FROM categories')).length, connections + 1)
 })

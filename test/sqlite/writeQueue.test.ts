@@ -4,6 +4,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
 import type { Trx } from '../../src/database/db.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
+import { addCategory, categories } from '../support/categories.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore } from '../support/process.ts'
@@ -18,19 +19,6 @@ async function embeddedDatabaseFor(t: TestContext): Promise<Database & { dataDir
   const { env, database } = await openDatabaseFor(t)
   return { ...database, dataDir: env.PETSTORE_DATA_DIR }
 }
-
-const addCategory = (id: number) => async (trx: Trx) => {
-  await trx
-    .insertInto('categories')
-    .values({ category_id: BigInt(id), name: null })
-    .execute()
-  return id
-}
-
-const categories = async (database: Database) =>
-  (await database.read.selectFrom('categories').select('category_id').orderBy('category_id').execute()).map(
-    (row) => Number(row.category_id),
-  )
 
 test('writes that wait for the lock of another process block neither reads nor the event loop', async (t) => {
   const database = await embeddedDatabaseFor(t)

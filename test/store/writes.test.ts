@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
+import { DatabaseUnavailableError } from '../../src/database/database.ts'
 import type { Trx } from '../../src/database/db.ts'
 import { recordEvents } from '../../src/events/queries.ts'
+import { addCategory, categories } from '../support/categories.ts'
 import {
   databaseFor,
   holdWriteLockOf,
@@ -16,19 +17,6 @@ async function openedFor(t: TestContext) {
   const { env, database } = await openDatabaseFor(t)
   return { ...database, env }
 }
-
-const addCategory = (id: number) => async (trx: Trx) => {
-  await trx
-    .insertInto('categories')
-    .values({ category_id: BigInt(id), name: null })
-    .execute()
-  return id
-}
-
-const categories = async (database: Database) =>
-  (await database.read.selectFrom('categories').select('category_id').orderBy('category_id').execute()).map(
-    (row) => Number(row.category_id),
-  )
 
 describe('a write that fails changes nothing and does not affect other writes', () => {
   const failures: [name: string, fail: (trx: Trx) => Promise<unknown>, message: RegExp][] = [
