@@ -140,7 +140,7 @@ async function wire(database: Database, options: WireOptions) {
   const ownOperations = createOperations({
     ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
-    createBatch: isSqlite ? undefined : createPetBatch(database),
+    createBatch: isSqlite ? undefined : createPetBatch(database, config.publicUrl),
   })
   const operations = [...ownOperations, ...additional.operations]
   const isReady = createReadiness({

@@ -72,9 +72,9 @@ export class Executor {
     return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
   }
 
-  #contextOf({ request, now, address, principal }: AuthorizedRequest): Context {
-    const { clock } = this.#options
-    return { now, clock, principal, address, header: (name) => request.header(name) }
+  #contextOf({ request, now, address, principal, path }: AuthorizedRequest): Context {
+    const { clock, publicUrl = '' } = this.#options
+    return { now, clock, principal, address, path, publicUrl, header: (name) => request.header(name) }
   }
 
   #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {
@@ -199,7 +199,7 @@ export class Executor {
     }
   }
 
-  /** Adds the `Location` of what was created. It is relative if the public URL is not known. */
+  /** Adds the `Location` of what was created. */
   #located(operation: Operation, input: AnyInput, result: OperationResult): OperationResult {
     if (!operation.location || result.status !== 201) return result
     const path = basePath + operation.location(result.value as { id: unknown }, input)

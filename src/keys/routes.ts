@@ -34,7 +34,7 @@ import {
 } from './schemas.ts'
 
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
-const keyCursor = new ListCursor('keys')
+const readPage = pageReader(new ListCursor('keys'), listKeys, serializeKey)
 
 export const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
   orNotFound(await findKey(db, Number(id)), keyErrors.key_not_found)
@@ -42,7 +42,6 @@ export const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
 export type KeyRoutesOptions = {
   readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
-  readonly baseUrl: string
   /** Its counts are written to the database before they are read from it. */
   readonly rateLimiter: Pick<RateLimiter, 'flush'>
 }
@@ -54,7 +53,7 @@ async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, a
   return key
 }
 
-const listKeysOperation = ({ baseUrl, rateLimiter }: KeyRoutesOptions) =>
+const listKeysOperation = ({ rateLimiter }: KeyRoutesOptions) =>
   defineOperation('listKeys', 'GET /keys', {
     ...keyOperation,
     summary: 'List keys',
@@ -63,7 +62,7 @@ const listKeysOperation = ({ baseUrl, rateLimiter }: KeyRoutesOptions) =>
     responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
     async read(input, context) {
       await rateLimiter.flush()
-      return pageReader(keyCursor, `${baseUrl}/keys`, listKeys, serializeKey)(input, context)
+      return readPage(input, context)
     },
   })
 

@@ -25,7 +25,7 @@ const expiredHoldsMax = 500
 const expiryBatchMaxMs = 200
 
 /** One page of orders below an id, newest first. An index covers every combination of filters. */
-export function ordersPageQuery(db: Db, { status, petId }: OrderFilter, limit: number, belowId = orderIdMax) {
+export function ordersPageQuery(db: Db, limit: number, belowId = orderIdMax, { status, petId }: OrderFilter) {
   const filters: [string, unknown][] = []
   if (petId !== undefined) filters.push(['pet_id', Number(petId)])
   if (status !== undefined) filters.push(['status', status])

@@ -44,27 +44,20 @@ const orderByIdOperation = { tag: 'Store', params, notFound: orderErrors.order_n
 
 type OrderRoutesOptions = {
   readonly database: Database
-  readonly baseUrl: string
   readonly holdMs: number
 }
 
-const listOrdersOperation = ({ baseUrl }: OrderRoutesOptions) =>
-  defineOperation('listOrders', 'GET /store/orders', {
-    tag: 'Store',
-    allowsReplica: true,
-    summary: 'List orders',
-    description:
-      'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
-    scope: 'orders:read',
-    query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
-    responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
-    read: pageReader(
-      orderCursor,
-      `${baseUrl}/store/orders`,
-      (db, limit, belowId, filter) => listOrders(db, filter, limit, belowId),
-      serializeOrder,
-    ),
-  })
+const listOrdersOperation = defineOperation('listOrders', 'GET /store/orders', {
+  tag: 'Store',
+  allowsReplica: true,
+  summary: 'List orders',
+  description:
+    'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
+  scope: 'orders:read',
+  query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
+  responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
+  read: pageReader(orderCursor, listOrders, (order) => serializeOrder(order)),
+})
 
 const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
   defineOperation('createOrder', 'POST /store/orders', {
@@ -145,7 +138,7 @@ const eraseOrderCustomerOperation = ({ database }: OrderRoutesOptions) =>
   })
 
 export const orderRoutes = (options: OrderRoutesOptions): Operation[] => [
-  listOrdersOperation(options),
+  listOrdersOperation,
   createOrderOperation(options),
   getOrderOperation,
   updateOrderOperation,

@@ -20,9 +20,9 @@ const columns = ['id', 'name', 'category_id', 'status'] as const
 /** One page of pets below an id, newest first. An index covers every combination of filters. */
 export function petsPageQuery(
   db: Db,
-  { status, categoryId, id: ids }: PetFilter,
   limit: number,
   belowId = petIdMax,
+  { status, categoryId, id: ids }: PetFilter,
 ) {
   const query = db.selectFrom('pets').select(columns)
   const filters: [column: 'category_id' | 'status', value: unknown][] = []

@@ -37,28 +37,24 @@ const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{web
   },
 })
 
-const listDeliveriesOperation = (baseUrl: string) =>
-  defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
-    ...webhookByIdOperation,
-    summary: 'List deliveries',
-    description: 'Newest first. Deliveries are retained for 30 days, like events.',
-    query: z.object(pageQuery),
-    responses: {
-      200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
-    },
-    read({ params: { webhookId }, query }, context) {
-      async function find(db: Db, limit: number, belowId: number | undefined) {
-        const { id } = await webhookOrNotFound(db, webhookId)
-        // Before the deliveries: those of a cutoff that is complete in between have failed.
-        const cutoffs = await findCutoffs(db, id)
-        const deliveries = await listDeliveries(db, id, limit, belowId)
-        return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
-      }
-      const cursor = new ListCursor(`deliveries ${webhookId}`)
-      const url = `${baseUrl}/webhooks/${webhookId}/deliveries`
-      return pageReader(cursor, url, find, serializeDelivery)({ query }, context)
-    },
-  })
+const listDeliveriesOperation = defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
+  ...webhookByIdOperation,
+  summary: 'List deliveries',
+  description: 'Newest first. Deliveries are retained for 30 days, like events.',
+  query: z.object(pageQuery),
+  responses: { 200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema } },
+  read({ params: { webhookId }, query }, context) {
+    async function find(db: Db, limit: number, belowId: number | undefined) {
+      const { id } = await webhookOrNotFound(db, webhookId)
+      // Before the deliveries: those of a cutoff that is complete in between have failed.
+      const cutoffs = await findCutoffs(db, id)
+      const deliveries = await listDeliveries(db, id, limit, belowId)
+      return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
+    }
+    const cursor = new ListCursor(`deliveries ${webhookId}`)
+    return pageReader(cursor, find, serializeDelivery)({ query }, context)
+  },
+})
 
 const retryDeliveryOperation = defineOperation(
   'retryDelivery',
@@ -89,8 +85,8 @@ const retryDeliveryOperation = defineOperation(
   },
 )
 
-export const deliveryRoutes = (baseUrl: string): Operation[] => [
+export const deliveryRoutes: Operation[] = [
   testWebhookOperation,
-  listDeliveriesOperation(baseUrl),
+  listDeliveriesOperation,
   retryDeliveryOperation,
 ]

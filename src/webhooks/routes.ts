@@ -41,13 +41,10 @@ import {
 import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
-const webhookCursor = new ListCursor('webhooks')
-
 type WebhookRoutesOptions = {
   database: Database
   /** Networks outside the public internet that the operator allows. */
   allowed: BlockList
-  baseUrl: string
   /** The event types that the OpenAPI document describes. */
   kinds: readonly EventKind[]
 }
@@ -59,14 +56,13 @@ async function newestEventId(database: Database, trx: Trx): Promise<number> {
   return lastEventId(trx, eventIdMax)
 }
 
-const listWebhooksOperation = ({ baseUrl }: WebhookRoutesOptions) =>
-  defineOperation('listWebhooks', 'GET /webhooks', {
-    ...webhookOperation,
-    summary: 'List webhooks',
-    query: z.object(pageQuery),
-    responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
-    read: pageReader(webhookCursor, `${baseUrl}/webhooks`, listWebhooks, serializeWebhook),
-  })
+const listWebhooksOperation = defineOperation('listWebhooks', 'GET /webhooks', {
+  ...webhookOperation,
+  summary: 'List webhooks',
+  query: z.object(pageQuery),
+  responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
+  read: pageReader(new ListCursor('webhooks'), listWebhooks, serializeWebhook),
+})
 
 const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptions) =>
   defineOperation('createWebhook', 'POST /webhooks', {
@@ -176,13 +172,13 @@ const rotateWebhookSecretOperation = defineOperation(
 )
 
 export const webhookRoutes = (options: WebhookRoutesOptions): Operation[] => [
-  listWebhooksOperation(options),
+  listWebhooksOperation,
   createWebhookOperation(options),
   getWebhookOperation,
   updateWebhookOperation(options),
   deleteWebhookOperation,
   rotateWebhookSecretOperation,
-  ...deliveryRoutes(options.baseUrl),
+  ...deliveryRoutes,
 ]
 
 /**

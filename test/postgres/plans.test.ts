@@ -209,7 +209,7 @@ describe('a page reads few more rows than it returns, in a large database with s
   for (const [what, filter] of Object.entries(petFilters)) {
     test(`animals: ${what}`, async () => {
       for (const belowId of [undefined, half - 500, 50])
-        await assertReadsFor(pageMax, petsPageQuery(database.read, filter, pageMax, belowId).compile())
+        await assertReadsFor(pageMax, petsPageQuery(database.read, pageMax, belowId, filter).compile())
     })
   }
 
@@ -219,7 +219,7 @@ describe('a page reads few more rows than it returns, in a large database with s
         for (const belowId of [undefined, others / 2, 50])
           await assertReadsFor(
             pageMax,
-            ordersPageQuery(database.read, { status, petId }, pageMax, belowId).compile(),
+            ordersPageQuery(database.read, pageMax, belowId, { status, petId }).compile(),
           )
       })
     }
