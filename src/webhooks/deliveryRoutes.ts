@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { ApiError, apiErrors } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
-import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Db } from '../database/db.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
@@ -32,7 +31,7 @@ const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{web
   async write({ params }, context) {
     const { trx, now } = context
     const { id } = await webhookToChange(trx, params.webhookId)
-    await recordAudit(trx, byRequest(context), 'webhook.tested', `webhook ${id}`)
+    await recordAudit(trx, context, 'webhook.tested', `webhook ${id}`)
     return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
   },
 })
@@ -79,7 +78,7 @@ const retryDeliveryOperation = defineOperation(
       // It may have been pruned, or deleted with its webhook, since it was read.
       if (!retried) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
       const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
-      await recordAudit(trx, byRequest(context), 'webhook.retried', subject)
+      await recordAudit(trx, context, 'webhook.retried', subject)
       return respond(202, serializeDelivery(retried))
     },
   },
