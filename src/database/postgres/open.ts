@@ -4,7 +4,7 @@ import type { ClientBase, Pool } from 'pg'
 import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { PostgresDb, query, withClient } from './driver.ts'
-import { EventNumbering } from './eventNumbering.ts'
+import { createEventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
 import { PostgresReplica } from './replica.ts'
 import { beginStatement, inTransaction, queryMaxMs } from './transactions.ts'
@@ -61,7 +61,7 @@ export function openPostgres({
     pools.push(replicaPool)
   }
   const writer = new PostgresWriter(writePool)
-  const numbering = new EventNumbering(read)
+  const numbering = createEventNumbering(read)
   const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   // Every change of any process increases it.
   const readVersion = async () => (await version.execute(read)).rows[0]?.version
