@@ -1,7 +1,13 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { ensureCategories, ensureCategory } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
+import {
+  firstOf,
+  insertMany,
+  insertReturningId,
+  preparedQuery,
+  preparedStatement,
+} from '../database/preparedQuery.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { NewPet, Pet, PetStatus, PetUpdate } from './pet.ts'
@@ -67,17 +73,9 @@ const selectPetForUpdate = preparedQuery<[id: number], PetRow>((db) =>
 )
 
 /** Locks the pet that an order refers to. An order never changes its pet. */
-export async function findPetOfOrderForUpdate(
-  trx: Trx,
-  petId: Expression<{ pet_id: number }>,
-): Promise<Pet | undefined> {
-  const row = await trx
-    .selectFrom('pets')
-    .select(columns)
-    .where('id', '=', petId as never)
-    .forUpdate()
-    .executeTakeFirst()
-  return row && toPet(row)
+export function findPetOfOrderForUpdate(trx: Trx, petId: Expression<{ pet_id: number }>) {
+  const pets = trx.selectFrom('pets').select(columns)
+  return firstOf(pets.where('id', '=', petId as never).forUpdate(), toPet)
 }
 
 /** Locks the pet, unless another transaction has. There is nothing to lock if it does not exist. */
