@@ -46,12 +46,7 @@ export async function insertKey(
   return recordKeyChange(trx, 'key.created', id, audit)
 }
 
-export async function updateKey(
-  trx: Trx,
-  key: Key,
-  settings: KeySettings,
-  audit: AuditContext,
-): Promise<Key> {
+export async function updateKey(trx: Trx, key: Key, settings: KeySettings, audit: AuditContext) {
   const { id } = key
   // Without a change there is no event.
   if (isDeepStrictEqual(toSettingsRow(key), toSettingsRow(settings))) return key

@@ -97,12 +97,7 @@ export function toDecision(
 }
 
 /** Counts one request of a key. */
-export function countRequest(
-  before: LimitState,
-  key: LimitedKey,
-  now: number,
-  banAfterRejections: number,
-): { state: LimitState; decision: Decision } {
+export function countRequest(before: LimitState, key: LimitedKey, now: number, banAfterRejections: number) {
   const { limits } = key
   const state = advance(clearBan(before, key.unbannedAt), now)
   const isBannable = !isPublishable(key)
@@ -145,12 +140,7 @@ export function consume(state: LimitState, limits: Limits, now: number): LimitSt
 }
 
 /** Records a rejection. The last one that a window allows starts a ban. */
-function recordRejection(
-  state: LimitState,
-  limits: Limits,
-  now: number,
-  banAfterRejections: number,
-): LimitState {
+function recordRejection(state: LimitState, limits: Limits, now: number, banAfterRejections: number) {
   const { resetsAt } = mostRestrictive(currentWindows(state, limits, now))
   const rejections = (state.rejections_until === resetsAt ? state.rejections : 0) + 1
   if (rejections < banAfterRejections) return { ...state, rejections, rejections_until: resetsAt }

@@ -60,11 +60,7 @@ export const hasOpenOrders = async (db: Db, petIds: readonly number[]): Promise<
   (await findOpenOrders(db, petIds)).length > 0
 
 /** The status that the open order of each pet gives it. Cancels orders whose hold has expired. The pets are locked. */
-export async function statusesByOpenOrders(
-  trx: Trx,
-  petIds: readonly number[],
-  now: number,
-): Promise<Map<number, PetStatus>> {
+export async function statusesByOpenOrders(trx: Trx, petIds: readonly number[], now: number) {
   const statuses = new Map<number, PetStatus>()
   for (const order of await findOpenOrders(trx, petIds)) {
     if (isHoldExpired(order, now)) await lockPetAndOrder(trx, BigInt(order.pet_id), now)
@@ -86,11 +82,7 @@ export async function findOpenOrderForUpdate(trx: Trx, petId: bigint): Promise<O
 }
 
 /** Locks a pet and its open order. An order whose hold has expired is cancelled. */
-export async function lockPetAndOrder(
-  trx: Trx,
-  petId: bigint,
-  now: number,
-): Promise<{ pet: Pet | undefined; openOrder: Order | undefined }> {
+export async function lockPetAndOrder(trx: Trx, petId: bigint, now: number) {
   const [pet, openOrder] = await Promise.all([
     findPetForUpdate(trx, petId),
     findOpenOrderForUpdate(trx, petId),
@@ -101,11 +93,7 @@ export async function lockPetAndOrder(
 }
 
 /** Locks an order and its pet. An order whose hold has expired is cancelled. */
-export async function lockOrder(
-  trx: Trx,
-  id: number,
-  now: number,
-): Promise<{ order: Order; pet: Pet | undefined } | undefined> {
+export async function lockOrder(trx: Trx, id: number, now: number) {
   const [pet, order] = await Promise.all([
     findPetOfOrderForUpdate(trx, trx.selectFrom('orders').where('id', '=', id).select('pet_id')),
     selectOrders(trx).where('id', '=', id).forUpdate().executeTakeFirst(),
@@ -115,12 +103,7 @@ export async function lockOrder(
 }
 
 /** Places an order for an available pet and makes the pet pending. */
-export async function placeOrder(
-  trx: Trx,
-  pet: Pet,
-  { customer, note, holdMs }: NewOrder,
-  now: number,
-): Promise<Order> {
+export async function placeOrder(trx: Trx, pet: Pet, { customer, note, holdMs }: NewOrder, now: number) {
   const order = await trx
     .insertInto('orders')
     .values({
@@ -203,12 +186,7 @@ async function afterStatusChange(trx: Trx, order: Order, pet: Pet | undefined, n
 }
 
 /** Gives a pet the status that follows from the status of its order. */
-export async function syncPetStatus(
-  trx: Trx,
-  petId: number,
-  status: OrderStatus,
-  now: number,
-): Promise<void> {
+export async function syncPetStatus(trx: Trx, petId: number, status: OrderStatus, now: number) {
   const pet = await findPetForUpdate(trx, BigInt(petId))
   if (pet) await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }

@@ -89,11 +89,7 @@ export async function tryLockPet(trx: Trx, id: number): Promise<boolean> {
 }
 
 /** Adds a pet. The database assigns the id. */
-export async function createPet(
-  trx: Trx,
-  { name, categoryId, status = 'available' }: NewPet,
-  now: number,
-): Promise<Pet> {
+export async function createPet(trx: Trx, { name, categoryId, status = 'available' }: NewPet, now: number) {
   await ensureCategory(trx, categoryId, now)
   const pet: Pet = { id: await insertPet(trx, name, categoryId, status), name, categoryId, status }
   await recordEvent(trx, now, 'pet.created', pet)
@@ -152,11 +148,7 @@ export function isAmong(db: Db, column: string, ids: readonly number[]): RawBuil
 }
 
 /** `isLocked` locks the pets until the end of the transaction, in the order of their ids. */
-export async function findStoredPets(
-  db: Db,
-  condition: Expression<SqlBool>,
-  isLocked = false,
-): Promise<StoredPet[]> {
+export async function findStoredPets(db: Db, condition: Expression<SqlBool>, isLocked = false) {
   const rows = await db
     .selectFrom('pets')
     .select([...columns, 'external_id'])

@@ -58,11 +58,7 @@ export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_S
   return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
 }
 
-export async function updateWebhook(
-  trx: Trx,
-  id: number,
-  change: Updateable<Tables['webhooks']>,
-): Promise<Webhook> {
+export async function updateWebhook(trx: Trx, id: number, change: Updateable<Tables['webhooks']>) {
   const updates = trx.updateTable('webhooks').set(change).where('id', '=', id)
   return toWebhook(await updates.returningAll().executeTakeFirstOrThrow())
 }
