@@ -8,7 +8,7 @@ before(async () => {
   key = service.operatorKey
 })
 
-const rounds = 25
+const rounds = 6
 const list = (query = '') => service.request('GET', `/v1/pets?limit=5${query}`, { key })
 const add = async (name: string, categoryId = 1) =>
   (await service.request('POST', '/v1/pets', { key, body: { name, categoryId } })).json as { id: number }

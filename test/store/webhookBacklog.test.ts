@@ -18,7 +18,7 @@ import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../suppo
 
 /** One batch, and the attempt that disables a webhook. */
 const perTransactionMax = deliveriesPerBatchMax + 1
-const backlog = 2_500
+const backlog = 1_600
 
 /** A transaction that changes or deletes more deliveries than `max` fails. */
 const limitTransactions = (

@@ -121,12 +121,12 @@ describe('an endpoint that misbehaves', () => {
     dead.reply = hang
     const { id } = await registerWebhook(service, dead.url)
     await registerWebhook(service, alive.url)
-    for (let n = 0; n < 20; n++) {
+    for (let n = 0; n < 8; n++) {
       await addPet(`Pet ${n}`)
       await alive.until(n + 1)
     }
     assert.equal(dead.received.length, 1, 'the other messages wait for the first')
-    assert.equal((await deliveries(id)).length, 20)
+    assert.equal((await deliveries(id)).length, 8)
   })
 
   test('does not delay other webhooks even if there are more of its kind than concurrent attempts', async (t) => {
@@ -135,7 +135,7 @@ describe('an endpoint that misbehaves', () => {
     dead.reply = hang
     for (let n = 0; n < 70; n++) await registerWebhook(service, dead.url)
     await registerWebhook(service, alive.url)
-    const messages = 30
+    const messages = 8
     await Promise.all(Array.from({ length: messages }, (_, n) => addPet(`Pet ${n}`)))
     await alive.until(messages, 120_000)
     // They did not wait behind the messages of the others, which are tried several times each.
@@ -199,19 +199,19 @@ describe('first attempts', () => {
       return isFirst && seen.size % 7 === 0 ? 500 : 204
     }
     const { id } = await registerWebhook(service, flaky.url)
-    await Promise.all(Array.from({ length: 100 }, (_, n) => addPet(`Pet ${n}`)))
-    await eventually('all first attempts', () => firsts.length === 100)
+    await Promise.all(Array.from({ length: 40 }, (_, n) => addPet(`Pet ${n}`)))
+    await eventually('all first attempts', () => firsts.length === 40)
     assert.deepEqual(
       firsts,
       firsts.toSorted((a, b) => a - b),
     )
     service.advance(6 * second)
     await runDeliverer()
-    await flaky.until(114)
+    await flaky.until(45)
     await eventually('all are delivered', async () =>
       (await deliveries(id)).every(({ status }) => status === 'delivered'),
     )
-    assert.equal(flaky.received.length, 114, 'a delivered message is not sent again')
+    assert.equal(flaky.received.length, 45, 'a delivered message is not sent again')
   })
 })
 
@@ -286,14 +286,14 @@ describe('no message is lost', () => {
   })
 })
 
-test('500 simultaneous orders for one animal cause exactly one message', async (t) => {
+test('many simultaneous orders for one animal cause exactly one message', async (t) => {
   const { service, endpoint, addPet, runDeliverer } = await stageWebhooks(t)
   const shop = await endpoint()
   await registerWebhook(service, shop.url, ['order.placed'])
   const { key } = await service.makeKey(amplePlan)
   const pet = await addPet()
   const orders = await Promise.all(
-    Array.from({ length: 500 }, (_, n) =>
+    Array.from({ length: 100 }, (_, n) =>
       service.request('POST', '/v1/store/orders', { key, body: { petId: pet.id, note: `order ${n}` } }),
     ),
   )
