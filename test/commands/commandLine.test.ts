@@ -186,6 +186,39 @@ describe('seed', () => {
 })
 
 describe('export and import', { concurrency: 2 }, () => {
+  test('transfer only the hashes of keys', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const { key } = await cli.json([
+      'keys',
+      'create',
+      '--name',
+      'x',
+      '--plan',
+      'enterprise',
+      '--per-day',
+      '77',
+    ])
+    const exported = await cli.export()
+    assert.ok(!exported.includes(key))
+    assert.ok(exported.includes(hashApiKey(key)))
+    const second = await cliOnNewDatabase(t)
+    await second.ok(['import', '--with-keys'], exported)
+    const [before, after] = await Promise.all(
+      [cli, second].map((each) => each.ok(['keys', 'list', '--json'])),
+    )
+    assert.equal(before, after)
+  })
+
+  test('an animal with an id replaces the one that was there', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], '{"name":"before","categoryId":1}')
+    const result = await cli.json(['import'], '{"id":1,"name":"after","categoryId":2,"status":"sold"}')
+    assert.equal(result.pets, 1)
+    assert.deepEqual(result.changes.pets, { added: 0, changed: 1, unchanged: 0 })
+    const pets = lines(await cli.export()).filter((line) => line.includes('"type":"pet"'))
+    assert.deepEqual(pets, ['{"type":"pet","id":1,"name":"after","categoryId":2,"status":"sold"}'])
+  })
+
   test('from a file, with empty lines, Windows line ends and no last line end', async (t) => {
     const file = join(folderFor(t), 'feed.ndjson')
     writeFileSync(file, '{"name":"One","categoryId":1}\r\n\r\n{"type":"pet","name":"Two","categoryId":1}')

@@ -153,78 +153,59 @@ describe('a key that changes while the body of its request is arriving', () => {
 describe('the key that PETSTORE_ADMIN_KEY sets', () => {
   const first = 'my-own-operator-key-of-enough-length-1'
   const second = 'my-own-operator-key-of-enough-length-2'
-  const status = async (service: TestService, key: string) =>
-    (await service.request('GET', '/v1/keys', { key })).status
+  const own = useService({ PETSTORE_ADMIN_KEY: first })
+  const status = async (at: TestService, key: string) => (await at.request('GET', '/v1/keys', { key })).status
 
   test('is the operator, and a changed value replaces it at the next start', async () => {
-    const service = await startTestService({ PETSTORE_ADMIN_KEY: first })
-    try {
-      assert.equal(await status(service, first), 200)
-      await service.restart({ PETSTORE_ADMIN_KEY: second })
-      assert.equal(await status(service, first), 401)
-      assert.equal(await status(service, second), 200)
-      const { json } = await service.request('GET', '/v1/keys', { key: second })
-      assert.equal(json.length, 1)
-      assert.equal(json[0].name, 'operator')
-      assert.ok(!service.logLines.join('').includes('my-own-operator-key'))
-    } finally {
-      await service.stop()
-    }
+    assert.equal(await status(own, first), 200)
+    await own.restart({ PETSTORE_ADMIN_KEY: second })
+    assert.equal(await status(own, first), 401)
+    assert.equal(await status(own, second), 200)
+    const { json } = await own.request('GET', '/v1/keys', { key: second })
+    assert.equal(json.length, 1)
+    assert.equal(json[0].name, 'operator')
+    assert.ok(!own.logLines.join('').includes('my-own-operator-key'))
+    await own.restart()
   })
 
   test('can be added to a database that already has an operator key, and both work', async () => {
-    const service = await startTestService()
-    try {
-      await service.restart({ PETSTORE_ADMIN_KEY: first })
-      assert.equal(await status(service, service.operatorKey), 200)
-      assert.equal(await status(service, first), 200)
-    } finally {
-      await service.stop()
-    }
+    await service.restart({ PETSTORE_ADMIN_KEY: first })
+    assert.equal(await status(service, service.operatorKey), 200)
+    assert.equal(await status(service, first), 200)
   })
 
   test('can be an existing key, whose settings stay unchanged', async () => {
-    const service = await startTestService()
-    try {
-      const { key } = await service.makeKey({ scopes: ['pets:read'] })
-      await service.restart({ PETSTORE_ADMIN_KEY: key })
-      assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
-      assert.equal(await status(service, key), 403)
-    } finally {
-      await service.stop()
-    }
+    const { key } = await service.makeKey({ scopes: ['pets:read'] })
+    await service.restart({ PETSTORE_ADMIN_KEY: key })
+    assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
+    assert.equal(await status(service, key), 403)
   })
 
-  const losses: { name: string; method: string; path: string; body?: unknown }[] = [
+  const losses: { name: string; method: string; path: string; body?: () => unknown }[] = [
     { name: 'revoked', method: 'DELETE', path: '/v1/keys/1' },
     { name: 'rotated', method: 'POST', path: '/v1/keys/1/rotate' },
-    { name: 'deprived of its scopes', method: 'PATCH', path: '/v1/keys/1', body: { scopes: [] } },
+    { name: 'deprived of its scopes', method: 'PATCH', path: '/v1/keys/1', body: () => ({ scopes: [] }) },
     {
       name: 'restricted to an origin',
       method: 'PATCH',
       path: '/v1/keys/1',
-      body: { origins: ['https://shelter.example'], scopes: ['pets:read'] },
+      body: () => ({ origins: ['https://shelter.example'], scopes: ['pets:read'] }),
     },
     {
       name: 'given an expiry',
       method: 'PATCH',
       path: '/v1/keys/1',
-      body: { expiresAt: '2026-11-15T12:00:00.001Z' },
+      body: () => ({ expiresAt: new Date(own.now() + 1).toISOString() }),
     },
   ]
-  test('manages keys again at the next start after it was revoked or restricted', async () => {
-    const service = await startTestService({ PETSTORE_ADMIN_KEY: first })
-    try {
-      for (const { name, method, path, body } of losses) {
-        const lost = await service.request(method, path, { key: first, body })
-        assert.ok(lost.status < 300, lost.text)
-        service.advance(1)
-        assert.notEqual(await status(service, first), 200, name)
-        await service.restart()
-        assert.equal(await status(service, first), 200, name)
-      }
-    } finally {
-      await service.stop()
-    }
-  })
+  for (const { name, method, path, body } of losses) {
+    test(`manages keys again at the next start after it was ${name}`, async () => {
+      const lost = await own.request(method, path, { key: first, body: body?.() })
+      assert.ok(lost.status < 300, lost.text)
+      own.advance(1)
+      assert.notEqual(await status(own, first), 200)
+      await own.restart()
+      assert.equal(await status(own, first), 200)
+    })
+  }
 })

@@ -152,17 +152,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.equal((await call('POST', '/v1/categories', { name: 'Next' })).id, 3)
   })
 
-  test('are idempotent and record no event of an order twice', async (t) => {
-    const second = cliOn(await databaseFor(t))
-    await second.importText(exported)
-    const newest = await newestEvent(second)
-    await second.importText(exported)
-    assert.equal(withoutFeed(await second.export()), withoutFeed(exported))
-    const again = (await eventsOf(second, newest)).filter(([type]) => !type.startsWith('key.'))
-    assert.deepEqual(again, [], 'without a change there is no event')
-  })
-
-  test('record an event of every new or changed order, without personal data', async (t) => {
+  test('record an event of every new or changed order, without personal data, and none twice', async (t) => {
     const second = cliOn(await databaseFor(t))
     await second.importText(exported)
     const orders = recordsOf(exported)
@@ -176,6 +166,11 @@ describe('export and import', { concurrency: 2 }, () => {
       orders.map(({ id, petId, status }) => [`order.${status}`, { id, petId, status }]),
     )
     assert.doesNotMatch(JSON.stringify(await eventsOf(second)), /Zoë|zoe@|garden|Only a name/)
+    const newest = await newestEvent(second)
+    await second.importText(exported)
+    assert.equal(withoutFeed(await second.export()), withoutFeed(exported))
+    const again = (await eventsOf(second, newest)).filter(([type]) => !type.startsWith('key.'))
+    assert.deepEqual(again, [], 'without a change there is no event')
   })
 
   test('keep the events of the second database and continue after those of the first', async (t) => {
@@ -225,7 +220,7 @@ const cancelled = { ...order, status: 'cancelled', holdExpiresAt: null }
 const delivered = { ...order, status: 'delivered', holdExpiresAt: null }
 const pet = (status: string, id = 1) => ({ type: 'pet', id, name: 'A', categoryId: 1, status })
 
-describe('an import into a database with an open order', { concurrency: 2 }, () => {
+describe('an import into a database with an open order', () => {
   const later = { ...approved, id: 101 }
   const scenarios: [what: string, first: object[], second: object[], petStatus: string, orders: string[]][] =
     [
@@ -300,42 +295,39 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
 
   test('leaves the database consistent', () => assertConsistent(cli))
 
-  test('still changes the name and the category of the animal', async (t) => {
-    const cli = cliOn(await databaseFor(t))
-    await cli.import(pet('pending'), order)
-    await cli.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
-    assert.deepEqual(await cli.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
+  const recordOf = async (type: string, id: number) =>
+    (await cli.records(type)).find((record) => record.id === id)
+
+  test('still changes the name and the category of the animal', async () => {
+    await cli.import(pet('pending', 50), { ...order, id: 50, petId: 50 })
+    await cli.import({ ...pet('available', 50), name: 'Rex', categoryId: 9 })
+    assert.deepEqual(await recordOf('pet', 50), { ...pet('pending', 50), name: 'Rex', categoryId: 9 })
   })
 
-  test('whose hold has expired releases the animal', async (t) => {
-    const cli = cliOn(await databaseFor(t))
-    await cli.import(pet('pending'), { ...order, holdExpiresAt: 5 })
-    await cli.import(pet('sold'))
-    assert.equal((await cli.records('pet'))[0]?.status, 'sold')
-    assert.equal((await cli.records('order'))[0]?.cancelReason, 'hold_expired')
+  test('whose hold has expired releases the animal', async () => {
+    await cli.import(pet('pending', 51), { ...order, id: 51, petId: 51, holdExpiresAt: 5 })
+    await cli.import(pet('sold', 51))
+    assert.equal((await recordOf('pet', 51))?.status, 'sold')
+    assert.equal((await recordOf('order', 51))?.cancelReason, 'hold_expired')
     await assertConsistent(cli)
   })
 
-  test('that moves the order to another animal releases the first', async (t) => {
-    const cli = cliOn(await databaseFor(t))
-    await cli.import(pet('pending', 1), pet('available', 2), order)
-    await cli.import({ ...order, petId: 2 })
-    assert.deepEqual(
-      (await cli.records('pet')).map(({ status }) => status),
-      ['available', 'pending'],
-    )
+  test('that moves the order to another animal releases the first', async () => {
+    await cli.import(pet('pending', 52), pet('available', 53), { ...order, id: 52, petId: 52 })
+    await cli.import({ ...order, id: 52, petId: 53 })
+    assert.equal((await recordOf('pet', 52))?.status, 'available')
+    assert.equal((await recordOf('pet', 53))?.status, 'pending')
     await assertConsistent(cli)
   })
 
-  test('that would open a second one on the same animal is rejected with a clear message', async (t) => {
-    const cli = cliOn(await databaseFor(t))
-    await cli.import(pet('pending'), order)
-    const { code, stderr } = await cli.run(['import'], JSON.stringify({ ...approved, id: 2 }))
+  test('that would open a second one on the same animal is rejected with a clear message', async () => {
+    await cli.import(pet('pending', 54), { ...order, id: 54, petId: 54 })
+    const { code, stderr } = await cli.run(['import'], JSON.stringify({ ...approved, id: 55, petId: 54 }))
     assert.equal(code, 1)
     assert.equal(
       stderr,
-      'Line 1: the order is open, but animal 1 has the open order 1\nNothing was imported.\n',
+      'Line 1: the order is open, but animal 54 has the open order 54\nNothing was imported.\n',
     )
-    assert.equal((await cli.records('order')).length, 1)
+    assert.equal(await recordOf('order', 55), undefined)
   })
 })

@@ -4,7 +4,6 @@ import { pruneExpired } from '../../src/schedule.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { databaseText, holdWriteLockOf, openDatabaseFor } from '../support/engine.ts'
 import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
-import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -137,49 +136,30 @@ test('401, 403 and 429 are not recorded: the same request may succeed later', as
 })
 
 test('a record is stored for 24 hours, exact to the millisecond', async () => {
-  const own = await startTestService()
-  try {
-    const send = () =>
-      own.request('POST', '/v1/pets', {
-        key: own.operatorKey,
-        body: milo,
-        headers: { 'idempotency-key': 'day' },
-      })
-    const first = await send()
-    own.advance(dayMs - 1)
-    const late = await send()
-    assert.ok(isReplay(late))
-    assert.equal(late.text, first.text)
-    own.advance(1)
-    const next = await send()
-    assert.equal(next.status, 201)
-    assert.ok(!isReplay(next))
-    assert.notEqual(next.json.id, first.json.id)
-    // The 24 hours start again with the new response.
-    own.advance(dayMs - 1)
-    assert.equal((await send()).text, next.text)
-  } finally {
-    await own.stop()
-  }
+  const send = () => post('day')
+  const first = await send()
+  service.advance(dayMs - 1)
+  const late = await send()
+  assert.ok(isReplay(late))
+  assert.equal(late.text, first.text)
+  service.advance(1)
+  const next = await send()
+  assert.equal(next.status, 201)
+  assert.ok(!isReplay(next))
+  assert.notEqual(next.json.id, first.json.id)
+  // The 24 hours start again with the new response.
+  service.advance(dayMs - 1)
+  assert.equal((await send()).text, next.text)
 })
 
 test('a key that has expired may be used for another request', async () => {
-  const own = await startTestService()
-  try {
-    const send = (name: string) =>
-      own.request('POST', '/v1/pets', {
-        key: own.operatorKey,
-        body: { name, categoryId: 1 },
-        headers: { 'idempotency-key': 'again' },
-      })
-    assert.equal((await send('A')).status, 201)
-    assert.equal((await send('B')).status, 422)
-    own.advance(dayMs)
-    assert.equal((await send('B')).status, 201)
-    assert.equal((await send('A')).status, 422)
-  } finally {
-    await own.stop()
-  }
+  const idempotencyKey = newKey()
+  const send = (name: string) => post(idempotencyKey, { body: { name, categoryId: 1 } })
+  assert.equal((await send('A')).status, 201)
+  assert.equal((await send('B')).status, 422)
+  service.advance(dayMs)
+  assert.equal((await send('B')).status, 201)
+  assert.equal((await send('A')).status, 422)
 })
 
 test('the sweep forgets all that has expired, more than fits one write, and nothing else', async (t) => {
@@ -212,30 +192,20 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
 })
 
 test('records survive a restart', async () => {
-  const own = await startTestService()
-  try {
-    const send = (body: unknown) =>
-      own.request('POST', '/v1/pets', {
-        key: own.operatorKey,
-        body,
-        headers: { 'idempotency-key': `restart-${JSON.stringify(body).length}` },
-      })
-    const made = await send(milo)
-    const rejected = await send({ name: '' })
-    await own.restart()
-    for (const [body, first] of [
-      [milo, made],
-      [{ name: '' }, rejected],
-    ] as const) {
-      const again = await send(body)
-      assert.ok(isReplay(again))
-      assert.equal(again.status, first.status)
-      assert.equal(again.text, first.text)
-    }
-    assert.equal((await own.request('GET', '/v1/pets', { key: own.operatorKey })).json.length, 1)
-  } finally {
-    await own.stop()
+  const idempotencyKeys = [newKey(), newKey()] as const
+  const send = () =>
+    Promise.all([
+      post(idempotencyKeys[0], { body: { ...milo, name: 'before the restart' } }),
+      post(idempotencyKeys[1], { body: { name: '' } }),
+    ])
+  const first = await send()
+  await service.restart()
+  for (const [index, again] of (await send()).entries()) {
+    assert.ok(isReplay(again))
+    assert.equal(again.status, first[index]?.status)
+    assert.equal(again.text, first[index]?.text)
   }
+  assert.equal(await petsNamed('before the restart'), 1)
 })
 
 /** Runs the work while another process holds the write lock, so that the first request stays in progress. */

@@ -9,7 +9,7 @@ import { cliOn } from '../support/commands.ts'
 import { inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
-import { serviceFor, startTestService } from '../support/service.ts'
+import { serviceFor } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
 type Counts = { available: number; pending: number; sold: number }
@@ -54,12 +54,7 @@ const assertRight = (at: Pick<Client, 'request'>, withKey: string | undefined, d
   })
 
 test('an empty database has zero pets of each status', async () => {
-  const own = await startTestService()
-  try {
-    assert.deepEqual(await inventory(own, own.operatorKey), { available: 0, pending: 0, sold: 0 })
-  } finally {
-    await own.stop()
-  }
+  assert.deepEqual(await inventory(service, key), { available: 0, pending: 0, sold: 0 })
 })
 
 test('the inventory requires pets:read, and every response is marked as beta', async () => {

@@ -139,76 +139,54 @@ test('an order that is not placed does not expire', async () => {
 })
 
 test('any number of holds that expire together are all processed', async () => {
+  // More than one batch, which has at most 500.
   const many = 620
-  const own = await startOrderClient()
-  try {
-    // The first animal is ordered with a request, the others without.
-    const first = await own.place(await own.addPet())
-    const { write } = await own.service.openDatabase()
-    await write(async (trx) => {
-      const pet = { name: 'Milo', category_id: 3n, status: 'pending' }
-      const pets = await trx
-        .insertInto('pets')
-        .values(Array.from({ length: many - 1 }, () => pet))
-        .returning('id')
-        .execute()
-      const times = { placed_at: own.service.now(), updated_at: own.service.now() }
-      const order = { ...times, status: 'placed', hold_expires_at: own.service.now() + holdMs }
-      await trx
-        .insertInto('orders')
-        .values(pets.map(({ id }) => ({ ...order, pet_id: id })))
-        .execute()
-    })
-    own.service.advance(holdMs)
-    await eventually('the first hold expires', async () => (await own.read(first.id)).status === 'cancelled')
-    await eventually(
-      'all are available',
-      async () => {
-        const { json } = await own.call('GET', '/v1/store/inventory')
-        return json.available === many
-      },
-      60_000,
-    )
-    assert.deepEqual((await own.call('GET', '/v1/store/orders?status=placed')).json, [])
-    const cancelled = (await own.eventsAfter(0)).filter(({ type }) => type === 'order.cancelled')
-    assert.equal(new Set(cancelled.map(({ data }) => data.id)).size, many)
-    assert.equal(cancelled.length, many)
-  } finally {
-    await own.service.stop()
-  }
+  const { service } = client
+  const newest = await client.newestEventId()
+  const { write } = await service.openDatabase()
+  await write(async (trx) => {
+    const pet = { name: 'Milo', category_id: 3n, status: 'pending' }
+    const pets = await trx
+      .insertInto('pets')
+      .values(Array.from({ length: many }, () => pet))
+      .returning('id')
+      .execute()
+    const times = { placed_at: service.now(), updated_at: service.now() }
+    const order = { ...times, status: 'placed', hold_expires_at: service.now() + holdMs }
+    await trx
+      .insertInto('orders')
+      .values(pets.map(({ id }) => ({ ...order, pet_id: id })))
+      .execute()
+  })
+  service.advance(holdMs)
+  await eventually(
+    'all are processed',
+    async () => (await client.call('GET', '/v1/store/orders?status=placed&limit=1')).json.length === 0,
+    60_000,
+  )
+  assert.equal((await client.call('GET', '/v1/store/inventory')).json.pending, 0)
+  const cancelled = (await client.eventsAfter(newest)).filter(({ type }) => type === 'order.cancelled')
+  assert.equal(new Set(cancelled.map(({ data }) => data.id)).size, many)
+  assert.equal(cancelled.length, many)
 })
 
 test('a hold that expires while the service is stopped is processed after the restart', async () => {
-  const own = await startOrderClient()
-  try {
-    const { petId, orderId } = await own.orderThatIs('placed')
-    const restarted = own.service.restart()
-    own.service.advance(holdMs)
-    await restarted
-    await eventually('the hold expires', async () => (await own.read(orderId)).status === 'cancelled')
-    assert.equal(await own.petStatus(petId), 'available')
-  } finally {
-    await own.service.stop()
-  }
+  const { petId, orderId } = await client.orderThatIs('placed')
+  const restarted = client.service.restart()
+  client.service.advance(holdMs)
+  await restarted
+  await eventually('the hold expires', () => isCancelled(orderId))
+  assert.equal(await client.petStatus(petId), 'available')
 })
 
-describe('PETSTORE_ORDER_HOLD_HOURS', () => {
-  test('sets how long new orders hold their pets', async () => {
-    const own = await startOrderClient({ PETSTORE_ORDER_HOLD_HOURS: '5' })
-    try {
-      const before = await own.place(await own.addPet())
-      assert.equal(before.holdExpiresAt, timestamp(own.service.now() + 5 * hourMs))
-      await own.service.restart({ PETSTORE_ORDER_HOLD_HOURS: '1' })
-      const since = await own.place(await own.addPet())
-      assert.equal(since.holdExpiresAt, timestamp(own.service.now() + hourMs))
-      own.service.advance(hourMs)
-      await eventually(
-        'the shorter hold expires',
-        async () => (await own.read(since.id)).status === 'cancelled',
-      )
-      assert.deepEqual(await own.read(before.id), before)
-    } finally {
-      await own.service.stop()
-    }
-  })
+test('PETSTORE_ORDER_HOLD_HOURS sets how long new orders hold their pets', async () => {
+  await client.service.restart({ PETSTORE_ORDER_HOLD_HOURS: '5' })
+  const before = await client.place(await client.addPet())
+  assert.equal(before.holdExpiresAt, timestamp(client.service.now() + 5 * hourMs))
+  await client.service.restart({ PETSTORE_ORDER_HOLD_HOURS: '1' })
+  const since = await client.place(await client.addPet())
+  assert.equal(since.holdExpiresAt, timestamp(client.service.now() + hourMs))
+  client.service.advance(hourMs)
+  await eventually('the shorter hold expires', () => isCancelled(since.id))
+  assert.deepEqual(await client.read(before.id), before)
 })

@@ -23,13 +23,12 @@ let lastCategory = 0
 const newCategory = () => ++lastCategory
 
 async function add(categoryId: number, count: number, status = 'available'): Promise<number[]> {
-  const ids: number[] = []
-  for (let i = 0; i < count; i++) {
+  const ids = Array.from({ length: count }, async (_, i) => {
     const added = await call('POST', '/v1/pets', { body: { name: `Pet ${i}`, categoryId, status } })
     assert.equal(added.status, 201, added.text)
-    ids.push(added.json.id)
-  }
-  return ids
+    return added.json.id as number
+  })
+  return (await Promise.all(ids)).sort((a, b) => a - b)
 }
 
 const remove = async (id: number | undefined) =>
