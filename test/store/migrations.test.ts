@@ -91,7 +91,7 @@ describe('a database of a newer version', () => {
     const env = await databaseFor(t)
     await inDatabase(env, (database) => migrate(database, 0, [...migrations, nextMigration]))
     for (const _ of [1, 2]) await assert.rejects(openTestDatabase(env), SchemaTooNewError)
-    await assert.rejects(startTestService({ ...env, PETSTORE_AUTO_MIGRATE: 'false' }), SchemaTooNewError)
+    await assert.rejects(startTestService({ ...env, PETSTORE_AUTO_MIGRATE: 'false' }), /newer version/)
     const database = await openUnmigrated(env)
     t.after(() => database.close())
     assert.equal((await versionsOf(database)).length, migrations.length + 1)
@@ -120,10 +120,8 @@ describe('a database of an unreleased version', () => {
     test(`with ${names.length} migrations is not opened, and not changed`, async (t) => {
       const env = await unreleasedFor(t, names)
       await assert.rejects(openTestDatabase(env), UnreleasedSchemaError)
-      await assert.rejects(
-        startTestService({ ...env, PETSTORE_AUTO_MIGRATE: 'false' }),
-        UnreleasedSchemaError,
-      )
+      const service = startTestService({ ...env, PETSTORE_AUTO_MIGRATE: 'false' })
+      await assert.rejects(service, /unreleased version/)
       const database = await openUnmigrated(env)
       t.after(() => database.close())
       assert.equal((await versionsOf(database)).length, names.length)
