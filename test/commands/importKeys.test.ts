@@ -6,6 +6,9 @@ import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import { assertCommandFails, cliOn, cliOnNewDatabase, lines } from '../support/commands.ts'
 import { contentsOf, newDatabase, removeDatabase } from '../support/engine.ts'
+import { serviceFor, type TestService } from '../support/service.ts'
+
+const adminKey = 'the-admin-key-of-the-key-import-test'
 
 const secretOf = (secret: string, expiresAt: number | null = null, createdAt = 5) => ({
   hash: hashApiKey(secret),
@@ -193,4 +196,34 @@ describe('a key that exists in both databases', () => {
     await other.ok(['keys', 'update', '1', '--name', 'Renamed'])
     assert.deepEqual(keysIn(await other.export()), [{ ...wildcard, name: 'Renamed' }])
   })
+})
+
+describe('an import with --with-keys never invalidates an operator key', () => {
+  const worksOn = async (server: TestService, key: string) =>
+    (await server.request('GET', '/v1/keys', { key })).status
+
+  const attempts: [what: string, fields: (createdAt: number) => object][] = [
+    ['without its secrets', () => ({ secrets: [] })],
+    ['with another secret', () => ({ secrets: [secretOf('another')] })],
+    ['revoked', () => ({ revokedAt: 1 })],
+    ['expired', () => ({ expiresAt: 1 })],
+    ['with fewer scopes', () => ({ scopes: ['pets:read'] })],
+    ['as a publishable one', () => ({ scopes: ['pets:read'], origins: ['https://shop.example'] })],
+    ['with another time of creation', (createdAt) => ({ createdAt: createdAt - 1 })],
+  ]
+  for (const env of [{}, { PETSTORE_ADMIN_KEY: adminKey }] as Record<string, string>[]) {
+    test(`when the file contains a changed copy of it (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
+      const server = await serviceFor(t, env)
+      const first = cliOn(server.databaseEnv)
+      const key = server.operatorKey
+      const [record] = keysIn(await first.export())
+      for (const [what, fields] of attempts) {
+        await first.ok(['import', '--with-keys'], ndjson({ ...record, ...fields(record.createdAt) }))
+        assert.equal(await worksOn(server, key), 200, what)
+        assert.deepEqual(keysIn(await first.export())[0], record, what)
+      }
+      await server.restart()
+      assert.equal(await worksOn(server, key), 200)
+    })
+  }
 })

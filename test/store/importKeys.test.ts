@@ -95,21 +95,6 @@ describe('an import with --with-keys never invalidates an operator key', { concu
     ['as a publishable one', () => ({ scopes: ['pets:read'], origins: ['https://shop.example'] })],
     ['with another time of creation', (createdAt) => ({ createdAt: createdAt - 1 })],
   ]
-  for (const env of [{}, { PETSTORE_ADMIN_KEY: adminKey }] as Record<string, string>[]) {
-    test(`when the file contains a changed copy of it (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
-      const server = await serviceFor(t, env)
-      const first = cliOn(server.databaseEnv)
-      const key = server.operatorKey
-      const [record] = keysIn(await first.export())
-      for (const [what, fields] of attempts) {
-        await first.ok(['import', '--with-keys'], ndjson({ ...record, ...fields(record.createdAt) }))
-        assert.equal(await worksOn(server, key), 200, what)
-        assert.deepEqual(keysIn(await first.export())[0], record, what)
-      }
-      await server.restart()
-      assert.equal(await worksOn(server, key), 200)
-    })
-  }
 
   test('whose secret another key of the file claims', async (t) => {
     const server = await serviceFor(t)

@@ -6,6 +6,7 @@ import { recordEvents } from '../../src/events/queries.ts'
 import { addCategory, categories } from '../support/categories.ts'
 import {
   databaseFor,
+  engine,
   holdWriteLockOf,
   inDatabase,
   openDatabaseFor,
@@ -118,9 +119,10 @@ test('changes of a job are not visible before they are on disk', async (t) => {
   assert.deepEqual(await categories(opened), [1])
 })
 
-test('more writes at once than fit in one commit are all done', async (t) => {
+test('many writes at once are all done', async (t) => {
   const opened = await openedFor(t)
-  const ids = Array.from({ length: 600 }, (_, index) => index + 1)
+  // On SQLite more than fit in one commit, on PostgreSQL more than run at the same time.
+  const ids = Array.from({ length: engine === 'sqlite' ? 600 : 100 }, (_, index) => index + 1)
   assert.deepEqual(await Promise.all(ids.map((id) => opened.write(addCategory(id)))), ids)
   assert.deepEqual(await categories(opened), ids)
 })
