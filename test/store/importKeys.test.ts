@@ -86,16 +86,6 @@ describe('an import with --with-keys never invalidates an operator key', { concu
     assert.deepEqual(keysIn(await cli.export()), before)
   })
 
-  const attempts: [what: string, fields: (createdAt: number) => object][] = [
-    ['without its secrets', () => ({ secrets: [] })],
-    ['with another secret', () => ({ secrets: [secretOf('another')] })],
-    ['revoked', () => ({ revokedAt: 1 })],
-    ['expired', () => ({ expiresAt: 1 })],
-    ['with fewer scopes', () => ({ scopes: ['pets:read'] })],
-    ['as a publishable one', () => ({ scopes: ['pets:read'], origins: ['https://shop.example'] })],
-    ['with another time of creation', (createdAt) => ({ createdAt: createdAt - 1 })],
-  ]
-
   test('whose secret another key of the file claims', async (t) => {
     const server = await serviceFor(t)
     const cli = cliOn(server.databaseEnv)

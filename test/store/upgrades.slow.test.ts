@@ -1,27 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Database } from '../../src/database/database.ts'
 import { migrate, migrations } from '../../src/database/migrate.ts'
-import { openPostgres } from '../../src/database/postgres/open.ts'
-import { openSqlite } from '../../src/database/sqlite/open.ts'
 import { assertSameExport, oneLine } from '../support/commands.ts'
 import { assertIntegrity, type DatabaseEnv, databaseFor, engine } from '../support/engine.ts'
 import { laterMigration } from '../support/laterProgram.ts'
-import { laterServerFor, loadReleased, releasedDatabases, runLater } from '../support/releasedDatabase.ts'
+import {
+  asItIs,
+  laterServerFor,
+  loadReleased,
+  releasedDatabases,
+  runLater,
+} from '../support/releasedDatabase.ts'
 import { schemaOf } from '../support/schema.ts'
 
 const later = [...migrations, laterMigration]
-
-/** Opens a database of any version as it is. */
-async function asItIs<T>(env: DatabaseEnv, work: (database: Database) => Promise<T>): Promise<T> {
-  const { PETSTORE_DATA_DIR, DATABASE_URL: url } = env
-  const database = url === undefined ? await openSqlite(PETSTORE_DATA_DIR) : openPostgres({ url, poolMax: 1 })
-  try {
-    return await work(database)
-  } finally {
-    await database.close()
-  }
-}
 
 /** The rows that the tests compare, as the release has left them. */
 const rowsOf = (env: DatabaseEnv) =>
