@@ -1,7 +1,7 @@
 /** The minimum time between two pings of the database. Only one runs at a time. */
-export const pingIntervalMs = 1_000
+export const databasePingMs = 1_000
 /** A ping that takes longer counts as failed. Longer than the timeout of a ping, shorter than that of the probes in deploy/. */
-export const pingTimeoutMs = 3_500
+export const databasePingMaxMs = 3_500
 
 type ReadinessOptions = {
   /** Synchronous checks, run for every request: ready only if all of them are true. */
@@ -28,7 +28,7 @@ export function createReadiness({
   function pingWithTimeout(): Promise<boolean> {
     isPinging = true
     return new Promise((resolve) => {
-      const cancel = startTimer(() => resolve(false), pingTimeoutMs)
+      const cancel = startTimer(() => resolve(false), databasePingMaxMs)
       const finish = (result: boolean) => {
         isPinging = false
         cancel()
@@ -45,7 +45,7 @@ export function createReadiness({
 
   return async () => {
     if (!isClear()) return false
-    if (!isPinging && now() - startedAt >= pingIntervalMs) {
+    if (!isPinging && now() - startedAt >= databasePingMs) {
       startedAt = now()
       isReachable = pingWithTimeout()
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createReadiness, pingIntervalMs, pingTimeoutMs } from '../../src/pages/readiness.ts'
+import { createReadiness, databasePingMaxMs, databasePingMs } from '../../src/pages/readiness.ts'
 
 /** A database whose pings the test resolves, and a clock that the test moves. */
 function watched(checks: (() => boolean)[] = []) {
@@ -31,7 +31,7 @@ describe('readiness pings the database at most once a second', () => {
     assert.equal(watch.pings.length, 1)
     watch.pings[0]?.resolve()
     assert.deepEqual(new Set(await Promise.all(first)), new Set([true]))
-    watch.now += pingIntervalMs - 1
+    watch.now += databasePingMs - 1
     assert.equal(await watch.isReady(), true)
     assert.equal(watch.pings.length, 1)
     watch.now += 1
@@ -49,9 +49,9 @@ describe('readiness pings the database at most once a second', () => {
     const waiting = watch.isReady()
     assert.deepEqual(
       watch.timers.map(({ ms }) => ms),
-      [pingTimeoutMs],
+      [databasePingMaxMs],
     )
-    watch.now += pingTimeoutMs
+    watch.now += databasePingMaxMs
     watch.timers[0]?.run()
     assert.equal(await waiting, false, 'it responds within the timeout of a ping')
     assert.equal(await watch.isReady(), false, 'and at once as long as that ping is under way')
