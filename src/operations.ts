@@ -14,13 +14,13 @@ import type { RateLimiter } from './limits/rateLimiter.ts'
 import { lockPetAndOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { orderStateSchema } from './orders/schemas.ts'
-import type { CreatePetBatch } from './pets/createBatch.ts'
+import type { CreatePetBatch } from './pets/queries.postgres.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
-type OperationOptions = Omit<EventRoutesOptions, 'baseUrl' | 'kinds'> & {
+type OperationOptions = Omit<EventRoutesOptions, 'kinds'> & {
   readonly createBatch?: CreatePetBatch | undefined
   readonly apiKeyCache: ApiKeyCache
   readonly rateLimiter: RateLimiter
@@ -39,21 +39,19 @@ const kinds = eventKinds({
 /** All operations of the API, in the order of the reference. */
 export function createOperations(options: OperationOptions): Operation[] {
   const { database, apiKeyCache, rateLimiter, config, createBatch } = options
-  const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
-  // Relative if the public URL is not known.
-  const baseUrl = `${publicUrl}/v1`
-  const keyOptions = { apiKeyCache, environment, baseUrl, rateLimiter }
+  const { environment, orderHoldMs, webhookAllow } = config
+  const keyOptions = { apiKeyCache, environment, rateLimiter }
   return [
-    ...petRoutes({ baseUrl, lockPetAndOrder, createBatch }),
-    ...categoryRoutes(baseUrl),
+    ...petRoutes({ lockPetAndOrder, createBatch }),
+    ...categoryRoutes,
     getInventoryOperation,
-    ...orderRoutes({ database, baseUrl, holdMs: orderHoldMs }),
-    listEventsOperation({ ...options, baseUrl, kinds }),
-    ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),
+    ...orderRoutes({ database, holdMs: orderHoldMs }),
+    listEventsOperation({ ...options, kinds }),
+    ...webhookRoutes({ database, allowed: webhookAllow, kinds }),
     getLimitsOperation(environment),
     ...keyRoutes(keyOptions),
     getKeyLimitsOperation(keyOptions),
     ...usageRoutes(options.flushUsage),
-    listAuditEntriesOperation(baseUrl),
+    listAuditEntriesOperation,
   ]
 }

@@ -140,7 +140,7 @@ async function wire(database: Database, options: WireOptions) {
   const ownOperations = createOperations({
     ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
-    createBatch: isSqlite ? undefined : createPetBatch(database),
+    createBatch: isSqlite ? undefined : createPetBatch(database, config.publicUrl),
   })
   const operations = [...ownOperations, ...additional.operations]
   const isReady = createReadiness({
@@ -166,11 +166,7 @@ async function wire(database: Database, options: WireOptions) {
 }
 
 /** Opens the port, creates the operator key and starts the jobs. */
-async function serve(
-  database: Database,
-  parts: Parts,
-  { config, clock, log, bounds }: WireOptions,
-): Promise<Service> {
+async function serve(database: Database, parts: Parts, { config, clock, log, bounds }: WireOptions) {
   const { startup, restore, cache, limiter, broadcaster, deliverer, usage, pipeline, metrics } = parts
   const failed = reportStorageFaults(database, log)
   const wake = () => {

@@ -96,7 +96,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     tests: ['for requests that are not valid HTTP', 'for every documented response except server errors'],
   },
   {
-    file: 'test/store/pets.test.ts',
+    file: 'test/http/pets.test.ts',
     reason: 'Bun responds to a Content-Length above its limit itself.',
     tests: ['a body whose Content-Length is too large is rejected before it is sent'],
   },

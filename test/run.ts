@@ -81,7 +81,8 @@ const bunPath = values.runtime === 'bun' ? findBun(root) : undefined
 /** A test of these folders that uses one of these helpers talks HTTP to a service of the chosen runtime. */
 const httpFolders = ['contract', 'http', 'browser', 'store']
 const httpHelpers = /\b(?:useService|startTestService|stageWebhooks|useConsole)\(/
-/** The name of a test begins with the path of its file. */
+/** The name of a test begins with the path of its file, which must not match. */
+const namePattern = values.name !== undefined && new RegExp(`^\\S+ .*(?:${values.name})`)
 const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>
   tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),
 )
@@ -116,13 +117,9 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetri
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort())
 
-// A name pattern would also match the path that is the name of a file's suite.
-const isByName = values.name !== undefined
-
 /** The programs that run the files of an engine, with the seconds that each is expected to take. */
 function programsOf(engine: Engine, files: string[]): { engine: Engine; program: string; seconds: number }[] {
   const timed = files.map((file) => ({ file, seconds: timeOf(engine, relative(root, file)) }))
-  if (isByName) return timed.map(({ file, seconds }) => ({ engine, program: file, seconds }))
   return batchesOf(timed).map(({ files: batch, seconds }, index) => ({
     engine,
     program: writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch),
@@ -141,7 +138,7 @@ async function runProgram(engine: Engine, program: string, adminUrl: string | un
     files: [program],
     timeout: batchTimeoutMs,
     ...(bunPath && { testSkipPatterns: skipPatterns }),
-    ...(isByName && { testNamePatterns: [values.name as string] }),
+    ...(namePattern && { testNamePatterns: [namePattern] }),
     signal: interrupted.signal,
     env: {
       ...process.env,

@@ -1,6 +1,6 @@
 /**
  * Writes databases of a release to test/fixtures, one for each engine: `npm run fixture -- X.Y.Z [--program FILE]`. Later
- * versions are tested on them (test/store/upgrades.test.ts). See CONTRIBUTING.md.
+ * versions are tested on them (test/store/upgrades.slow.test.ts). See CONTRIBUTING.md.
  *
  * The program makes every row, by requests and commands. Nothing is written to its database directly.
  */

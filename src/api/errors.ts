@@ -26,6 +26,8 @@ export const defineErrors = <Code extends string>(rows: Record<Code, ErrorRow>) 
     ]),
   ) as Record<Code, ErrorDefinition>
 
+const retryLater = { hasRetryAfter: true }
+
 /** The errors of the pipeline, and those that several features use. */
 export const apiErrors = defineErrors({
   malformed_json: [400, 'The body is not valid JSON. Send one JSON object in UTF-8.'],
@@ -50,7 +52,7 @@ export const apiErrors = defineErrors({
   idempotency_in_progress: [
     409,
     'The first request with this Idempotency-Key is still running. Retry after "Retry-After".',
-    { hasRetryAfter: true },
+    retryLater,
   ],
   operation_removed: [410, 'This operation has been removed.'],
   precondition_failed: [
@@ -63,25 +65,17 @@ export const apiErrors = defineErrors({
     422,
     'This Idempotency-Key was used for another request. Use a new one for each new request.',
   ],
-  rate_limit_exceeded: [
-    429,
-    'The rate limit is exceeded. Retry after "Retry-After".',
-    { hasRetryAfter: true },
-  ],
+  rate_limit_exceeded: [429, 'The rate limit is exceeded. Retry after "Retry-After".', retryLater],
   key_banned: [
     429,
     'This API key is temporarily banned for repeatedly exceeding its rate limit. Retry after "Retry-After".',
-    { hasRetryAfter: true },
+    retryLater,
   ],
   internal_error: [
     500,
     'The service failed to process the request. Retry, and report the "X-Request-Id" if it fails again.',
   ],
-  unavailable: [
-    503,
-    'The service is temporarily unavailable. Retry after "Retry-After".',
-    { hasRetryAfter: true },
-  ],
+  unavailable: [503, 'The service is temporarily unavailable. Retry after "Retry-After".', retryLater],
 })
 
 export type ErrorDetail = { path: string; message: string }

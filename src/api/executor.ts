@@ -11,7 +11,7 @@ import {
   parseIdempotencyKey,
   type RecordedWrite,
 } from './idempotency.ts'
-import { type AnyInput, prefersReplica, RequestBodies, readInput } from './input.ts'
+import { type AnyInput, createBodyReceiver, prefersReplica, readInput } from './input.ts'
 import type {
   BatchedRequest,
   Context,
@@ -42,14 +42,14 @@ const replicaHeaders = { 'Preference-Applied': 'read-replica' }
 /** Reads the input and runs the handler of an operation. */
 export class Executor {
   readonly #options: ExecuteOptions
-  readonly #bodies: RequestBodies
+  readonly #receiveBody: ReturnType<typeof createBodyReceiver>
   readonly #pages = new PageCache()
   readonly #batchers = new Map<Operation, Batcher<BatchedRequest<AnyInput>, OperationResult | undefined>>()
   readonly #rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
 
   constructor(options: ExecuteOptions) {
     this.#options = options
-    this.#bodies = new RequestBodies(options.bodyBytesTotalMax)
+    this.#receiveBody = createBodyReceiver(options.bodyBytesTotalMax)
     for (const operation of options.operations) {
       const { writeBatch } = operation
       if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))
@@ -72,9 +72,9 @@ export class Executor {
     return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
   }
 
-  #contextOf({ request, now, address, principal }: AuthorizedRequest): Context {
-    const { clock } = this.#options
-    return { now, clock, principal, address, header: (name) => request.header(name) }
+  #contextOf({ request, now, address, principal, path }: AuthorizedRequest): Context {
+    const { clock, publicUrl = '' } = this.#options
+    return { now, clock, principal, address, path, publicUrl, header: (name) => request.header(name) }
   }
 
   #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {
@@ -124,7 +124,7 @@ export class Executor {
     const { request, operation } = call
     const authenticatedAt = performance.now()
     const isComplete = request.isComplete ?? false
-    return this.#bodies.receive(request, operation, async (bytes) => {
+    return this.#receiveBody(request, operation, async (bytes) => {
       if (!isComplete) call.principal = await this.#reauthorize(call, performance.now() - authenticatedAt)
       return prepareResponse(await this.#write(call, bytes), call.common)
     })
@@ -199,7 +199,7 @@ export class Executor {
     }
   }
 
-  /** Adds the `Location` of what was created. It is relative if the public URL is not known. */
+  /** Adds the `Location` of what was created. */
   #located(operation: Operation, input: AnyInput, result: OperationResult): OperationResult {
     if (!operation.location || result.status !== 201) return result
     const path = basePath + operation.location(result.value as { id: unknown }, input)

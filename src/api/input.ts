@@ -15,33 +15,23 @@ const tooMuchMessage = 'The service is receiving too much data. Retry after "Ret
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Bounds the bytes of the request bodies that are received or processed at the same time, over all connections. */
-export class RequestBodies {
-  readonly #bytesMax: number
-  #bytes = 0
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax
-  }
-
+export function createBodyReceiver(bytesTotalMax: number) {
+  let total = 0
   /** Receives a body and passes it to `use`. Until that has ended, its bytes are counted: first as they are announced. */
-  async receive<T>(
-    request: ApiRequest,
-    { rawBody }: Operation,
-    use: (bytes: Uint8Array) => Promise<T>,
-  ): Promise<T> {
+  return async <T>(request: ApiRequest, { rawBody }: Operation, use: (bytes: Uint8Array) => Promise<T>) => {
     if (rawBody) requireMediaType(request, rawBody)
     const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
     let counted = announcedBytes(request, limits)
-    if (this.#bytes + counted > this.#bytesMax) throw new ApiError(apiErrors.unavailable, tooMuchMessage)
-    this.#bytes += counted
+    if (total + counted > bytesTotalMax) throw new ApiError(apiErrors.unavailable, tooMuchMessage)
+    total += counted
     try {
       const bytes = await request.body(limits).catch((thrown) => rejectUnfinished(thrown, rawBody))
       if (!bytes) throw tooLarge(limits)
-      this.#bytes += bytes.length - counted
+      total += bytes.length - counted
       counted = bytes.length
       return await use(bytes)
     } finally {
-      this.#bytes -= counted
+      total -= counted
     }
   }
 }

@@ -46,6 +46,10 @@ export type Context = {
   readonly principal: Principal
   /** The client's address. */
   readonly address: string
+  /** Of the request, without the query. */
+  readonly path: string
+  /** Of the service; empty if it is not known, so that URLs are relative. */
+  readonly publicUrl: string
   header(name: string): string | undefined
 }
 

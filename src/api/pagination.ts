@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { Db } from '../database/db.ts'
 import { ApiError, apiErrors } from './errors.ts'
-import { type Operation, type OperationResult, type ReadContext, respond } from './operation.ts'
+import { type Context, type Operation, type OperationResult, type ReadContext, respond } from './operation.ts'
 import { digitsText, schemaDocumentation } from './validation.ts'
 
 const pageLimitMax = 100
@@ -110,12 +110,12 @@ type PageQuery = { readonly limit: number; readonly cursor?: string | undefined 
 export const pageReader =
   <T extends { id: Id }, Filter extends object, Id extends number | bigint>(
     cursors: ListCursor<Filter, Id>,
-    url: string,
     find: (db: Db, limit: number, lastId: Id | undefined, filter: Filter) => Promise<readonly T[]>,
     serialize: (item: T, now: number) => unknown = (item) => item,
   ) =>
-  async ({ query }: { query: PageQuery & Filter }, { db, now }: ReadContext): Promise<OperationResult> => {
+  async ({ query }: { query: PageQuery & Filter }, context: ReadContext): Promise<OperationResult> => {
     const { limit, cursor, ...sent } = query
+    const { db, now } = context
     const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
     // One more than the page tells whether there is a next page.
     const found = await find(db, limit + 1, lastId, filter)
@@ -124,13 +124,13 @@ export const pageReader =
     const last = page.at(-1)
     if (found.length === page.length || !last) return respond(200, json)
     const next = { limit, ...filter, cursor: cursors.encode(last.id, filter) }
-    return respond(200, json, { Link: nextLink(url, next) })
+    return respond(200, json, { Link: nextLink(context, next) })
   }
 
-/** The value of `Link` for the next page of the same list. */
-export function nextLink(url: string, query: object): string {
+/** The value of `Link` for the next page of the list that is requested. */
+export function nextLink({ publicUrl, path }: Context, query: object): string {
   const parameters = definedEntries(query).flatMap(([name, value]) =>
     [toText(value)].flat().map((text) => [name, text]),
   )
-  return `<${url}?${new URLSearchParams(parameters)}>; rel="next"`
+  return `<${publicUrl}${path}?${new URLSearchParams(parameters)}>; rel="next"`
 }

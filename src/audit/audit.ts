@@ -3,29 +3,17 @@
 /** An API key, or a command of the command line. `serve` is the service itself. */
 type Actor = { readonly keyId: number } | { readonly command: string }
 
-/** Who makes a change, when, and in which request. */
+/** Who makes a change, when, and in which request. The context of a request is one. */
 export type AuditContext = {
   readonly now: number
-  readonly actor: Actor
+  readonly principal: Actor
   readonly requestId?: string | undefined
 }
 
-export const byCommand = (command: string, now: number): AuditContext => ({ now, actor: { command } })
-
-export const byImport = (now: number): AuditContext => byCommand('import', now)
+export const byCommand = (command: string, now: number): AuditContext => ({ now, principal: { command } })
 
 /** For what the service does without a request: bans, disabled webhooks, and the operator key of a start. */
 export const byService = (now: number): AuditContext => byCommand('serve', now)
-
-export const byRequest = ({
-  now,
-  principal,
-  requestId,
-}: {
-  readonly now: number
-  readonly principal: { readonly keyId: number }
-  readonly requestId: string
-}): AuditContext => ({ now, actor: { keyId: principal.keyId }, requestId })
 
 export const auditActions = [
   'key.created',
@@ -48,14 +36,5 @@ export const auditActions = [
   'database.restored',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
-
-export type AuditEntry = {
-  readonly id: number
-  readonly at: number
-  readonly actor: Actor
-  readonly action: string
-  readonly subject: string
-  readonly requestId: string | undefined
-}
 
 export const auditRetentionMs = 400 * 24 * 60 * 60 * 1000

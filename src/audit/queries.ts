@@ -3,9 +3,9 @@ import { type Selectable, sql } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import type { Tables } from '../database/tables.ts'
-import { type AuditAction, type AuditContext, type AuditEntry, auditRetentionMs } from './audit.ts'
+import { type AuditAction, type AuditContext, auditRetentionMs } from './audit.ts'
 
-type AuditRow = Selectable<Tables['audit_entries']>
+export type AuditRow = Selectable<Tables['audit_entries']>
 
 const pruneRowsMax = 1_000
 const copyRowsMax = 500
@@ -13,14 +13,14 @@ const copyRowsMax = 500
 /** Appends an entry in the transaction of the change. The subject is a kind and an id, without personal data. */
 export function recordAudit(
   trx: Trx,
-  { now, actor, requestId }: AuditContext,
+  { now, principal, requestId }: AuditContext,
   action: AuditAction,
   subject: string,
 ): Promise<void> {
   const entry = {
     at: now,
-    actor_key_id: 'keyId' in actor ? actor.keyId : null,
-    actor_command: 'command' in actor ? actor.command : null,
+    actor_key_id: 'keyId' in principal ? principal.keyId : null,
+    actor_command: 'command' in principal ? principal.command : null,
     action,
     subject,
     request_id: requestId ?? null,
@@ -29,23 +29,10 @@ export function recordAudit(
 }
 
 /** One page of entries, newest first. */
-export async function listAuditEntries(
-  db: Db,
-  limit: number,
-  belowId = Number.MAX_SAFE_INTEGER,
-): Promise<AuditEntry[]> {
+export function listAuditEntries(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
   const entries = db.selectFrom('audit_entries').selectAll().where('id', '<', belowId)
-  return (await entries.orderBy('id', 'desc').limit(limit).execute()).map(toEntry)
+  return entries.orderBy('id', 'desc').limit(limit).execute()
 }
-
-const toEntry = (row: AuditRow): AuditEntry => ({
-  id: row.id,
-  at: row.at,
-  actor: row.actor_key_id === null ? { command: row.actor_command ?? '' } : { keyId: row.actor_key_id },
-  action: row.action,
-  subject: row.subject,
-  requestId: row.request_id ?? undefined,
-})
 
 /** Deletes a bounded number of entries past their retention. Returns how many. */
 export async function pruneAuditEntries(trx: Trx, now: number): Promise<number> {

@@ -4,17 +4,14 @@ import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { listAuditEntries } from './queries.ts'
 import { auditLogSchema, serializeEntry } from './schemas.ts'
 
-const auditCursor = new ListCursor('audit')
-
-export const listAuditEntriesOperation = (baseUrl: string): Operation =>
-  defineOperation('listAuditEntries', 'GET /audit', {
-    tag: 'Audit',
-    stability: 'beta',
-    scope: 'keys:manage',
-    summary: 'List the audit log',
-    description:
-      'Changes of keys and webhooks, bans, erasures of customer data, imports and restores, newest first. Entries are kept for 400 days.',
-    query: z.object(pageQuery),
-    responses: { 200: { description: 'One page of the audit log.', schema: auditLogSchema } },
-    read: pageReader(auditCursor, `${baseUrl}/audit`, listAuditEntries, serializeEntry),
-  })
+export const listAuditEntriesOperation: Operation = defineOperation('listAuditEntries', 'GET /audit', {
+  tag: 'Audit',
+  stability: 'beta',
+  scope: 'keys:manage',
+  summary: 'List the audit log',
+  description:
+    'Changes of keys and webhooks, bans, erasures of customer data, imports and restores, newest first. Entries are kept for 400 days.',
+  query: z.object(pageQuery),
+  responses: { 200: { description: 'One page of the audit log.', schema: auditLogSchema } },
+  read: pageReader(new ListCursor('audit'), listAuditEntries, serializeEntry),
+})

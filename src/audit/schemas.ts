@@ -2,7 +2,8 @@ import * as z from 'zod'
 import { pageSchema } from '../api/pagination.ts'
 import { int64, optionalText, timestampSchema } from '../api/validation.ts'
 import { timestamp } from '../clock.ts'
-import { type AuditEntry, auditActions } from './audit.ts'
+import { auditActions } from './audit.ts'
+import type { AuditRow } from './queries.ts'
 
 const actor = z
   .object({
@@ -33,4 +34,12 @@ const auditEntry = z
   .meta({ id: 'AuditEntry', description: 'A change that was made.', examples: [auditEntryExample] })
 export const auditLogSchema = pageSchema(auditEntry, 'AuditLog', 'the audit log, newest first')
 
-export const serializeEntry = (entry: AuditEntry) => ({ ...entry, at: timestamp(entry.at) })
+/** For responses. Undefined fields are left out of the JSON. */
+export const serializeEntry = (row: AuditRow) => ({
+  id: row.id,
+  at: timestamp(row.at),
+  actor: row.actor_key_id === null ? { command: row.actor_command ?? '' } : { keyId: row.actor_key_id },
+  action: row.action,
+  subject: row.subject,
+  requestId: row.request_id ?? undefined,
+})

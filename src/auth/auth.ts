@@ -3,7 +3,7 @@ import { SqliteRateLimiter, type SqliteRateLimiterOptions } from '../limits/sqli
 import type { KeyEnvironment } from './apiKey.ts'
 import { ApiKeyCache } from './apiKeyCache.ts'
 import { type AuthenticatorOptions, createAuthenticator } from './authenticator.ts'
-import { KnownSecrets } from './knownSecrets.ts'
+import { createKnownSecrets } from './knownSecrets.ts'
 import { postgresKeyStore } from './postgresKeyStore.ts'
 import { sqliteKeyStore } from './sqliteKeyStore.ts'
 
@@ -24,6 +24,6 @@ export function createAuth(options: AuthOptions) {
   const keys =
     limiter instanceof SqliteRateLimiter
       ? sqliteKeyStore(cache, limiter, clock)
-      : postgresKeyStore(cache, limiter, new KnownSecrets(database))
+      : postgresKeyStore(cache, limiter, createKnownSecrets(database))
   return { cache, limiter, authenticator: createAuthenticator({ ...options, keys, cache, limiter }) }
 }

@@ -15,37 +15,27 @@ const findHashes = preparedQuery<[hashes: readonly string[]], { hash: string }>(
  * different, so only those that exist are remembered. The others are looked up in batches, on connections that no valid key
  * needs once it was seen. See docs/decisions/0034-lookup-of-unknown-secrets.md.
  */
-export class KnownSecrets {
-  readonly #known = new BoundedMap<string, true>(knownMax)
+export function createKnownSecrets(database: Database, options: { readonly waitingMax?: number } = {}) {
+  const known = new BoundedMap<string, true>(knownMax)
+  const find = async (hashes: readonly string[]) => {
+    const found = new Set((await findHashes(database.unknownCallerDb, hashes)).map(({ hash }) => hash))
+    for (const hash of found) known.set(hash, true)
+    return hashes.map((hash) => found.has(hash))
+  }
+  const bounds = { ...options, batchesMax: 1 }
   /** Lookups for addresses that have requests left do not wait for those of addresses that have none. */
-  readonly #lookups: Batcher<string, boolean>
-  readonly #exhaustedLookups: Batcher<string, boolean>
-
-  constructor(database: Database, options: { readonly waitingMax?: number } = {}) {
-    const lookUp = async (hashes: readonly string[]) => {
-      const found = new Set((await findHashes(database.unknownCallerDb, hashes)).map(({ hash }) => hash))
-      for (const hash of found) this.#known.set(hash, true)
-      return hashes.map((hash) => found.has(hash))
-    }
-    const bounds = { ...options, batchesMax: 1 }
-    this.#lookups = new Batcher(lookUp, bounds)
-    this.#exhaustedLookups = new Batcher(lookUp, bounds)
-  }
-
-  isKnown(hash: string): boolean {
-    return this.#known.has(hash)
-  }
-
-  /**
-   * Whether a secret exists that is not known. Rejects if too many lookups wait: then the secret may be valid, which only a
-   * retry can tell.
-   */
-  lookUp(hash: string, isAddressExhausted: boolean): Promise<boolean> {
-    return (isAddressExhausted ? this.#exhaustedLookups : this.#lookups).add(hash)
-  }
-
-  /** For a secret that no longer exists. */
-  forget(hash: string): void {
-    this.#known.delete(hash)
+  const [lookups, exhaustedLookups] = [new Batcher(find, bounds), new Batcher(find, bounds)]
+  return {
+    isKnown: (hash: string) => known.has(hash),
+    /**
+     * Whether a secret exists that is not known. Rejects if too many lookups wait: then the secret may be valid, which only
+     * a retry can tell.
+     */
+    lookUp: (hash: string, isAddressExhausted: boolean) =>
+      (isAddressExhausted ? exhaustedLookups : lookups).add(hash),
+    /** For a secret that no longer exists. */
+    forget: (hash: string) => void known.delete(hash),
   }
 }
+
+export type KnownSecrets = ReturnType<typeof createKnownSecrets>

@@ -1,6 +1,6 @@
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
+import { firstOf, insertMany, preparedQuery } from '../database/preparedQuery.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
@@ -56,22 +56,15 @@ export async function listCategories(db: Db, limit: number, aboveId?: bigint): P
 const categoryById = (db: Db, id: bigint) =>
   db.selectFrom('categories').selectAll().where('category_id', '=', id)
 
-export async function findCategory(db: Db, id: bigint): Promise<Category | undefined> {
-  const row = await categoryById(db, id).executeTakeFirst()
-  return row && toCategory(row)
-}
+export const findCategory = (db: Db, id: bigint) => firstOf(categoryById(db, id), toCategory)
 
 /** Locks the category against changes, and against pets that begin to refer to it. */
-export async function findCategoryForUpdate(trx: Trx, id: bigint): Promise<Category | undefined> {
-  const row = await categoryById(trx, id).forUpdate().executeTakeFirst()
-  return row && toCategory(row)
-}
+export const findCategoryForUpdate = (trx: Trx, id: bigint) =>
+  firstOf(categoryById(trx, id).forUpdate(), toCategory)
 
 /** Locks the category against changes, but not against pets that refer to it: they do not delay a new name. */
-export async function findCategoryToRename(trx: Trx, id: bigint): Promise<Category | undefined> {
-  const row = await categoryById(trx, id).forNoKeyUpdate().executeTakeFirst()
-  return row && toCategory(row)
-}
+export const findCategoryToRename = (trx: Trx, id: bigint) =>
+  firstOf(categoryById(trx, id).forNoKeyUpdate(), toCategory)
 
 /** Adds a category with the next free id. */
 export async function createCategory(trx: Trx, name: string, now: number): Promise<Category> {

@@ -27,17 +27,16 @@ const params = z.object({ categoryId: int64Text().meta({ description: 'The id of
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
 const categoryByIdOperation = { ...categoryOperation, params, notFound: categoryErrors.category_not_found }
 
-const listCategoriesOperation = (baseUrl: string) =>
-  defineOperation('listCategories', 'GET /categories', {
-    ...categoryOperation,
-    cacheable: true,
-    allowsReplica: true,
-    summary: 'List categories',
-    scope: 'categories:read',
-    query: z.object(pageQuery),
-    responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
-    read: pageReader(categoryCursor, `${baseUrl}/categories`, listCategories),
-  })
+const listCategoriesOperation = defineOperation('listCategories', 'GET /categories', {
+  ...categoryOperation,
+  cacheable: true,
+  allowsReplica: true,
+  summary: 'List categories',
+  scope: 'categories:read',
+  query: z.object(pageQuery),
+  responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
+  read: pageReader(categoryCursor, listCategories),
+})
 
 const createCategoryOperation = defineOperation('createCategory', 'POST /categories', {
   ...categoryOperation,
@@ -113,8 +112,8 @@ const deleteCategoryOperation = defineOperation('deleteCategory', 'DELETE /categ
   },
 })
 
-export const categoryRoutes = (baseUrl: string): Operation[] => [
-  listCategoriesOperation(baseUrl),
+export const categoryRoutes: Operation[] = [
+  listCategoriesOperation,
   createCategoryOperation,
   getCategoryOperation,
   updateCategoryOperation,

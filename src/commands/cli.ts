@@ -5,12 +5,7 @@ export class UsageError extends Error {
   readonly exitCode = 2
 }
 
-export function parseInteger(
-  option: string,
-  text: string | undefined,
-  min: number,
-  max: number,
-): number | undefined {
+export function parseInteger(option: string, text: string | undefined, min: number, max: number) {
   if (text === undefined) return undefined
   if (/^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
   throw new UsageError(`--${option} must be a whole number from ${min} to ${max}, but is "${text}".`)

@@ -17,10 +17,7 @@ export class InterruptedError extends Error {
  * Runs work that Ctrl-C and SIGTERM abort. The work removes what it made and throws the reason of the abort. `outcome`
  * says in the error message what is left. A second signal ends the process.
  */
-export async function interruptible<T>(
-  outcome: () => string,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+export async function interruptible<T>(outcome: () => string, work: (signal: AbortSignal) => Promise<T>) {
   const controller = new AbortController()
   const { signal } = controller
   let abortedAt = 0

@@ -96,10 +96,7 @@ async function explained<T>({ databaseUrl, dataDir }: DatabaseLocation, work: ()
   }
 }
 
-async function openAndPrepare(
-  location: DatabaseLocation,
-  prepare: (database: Database) => Promise<unknown>,
-): Promise<Database> {
+async function openAndPrepare(location: DatabaseLocation, prepare: (database: Database) => Promise<unknown>) {
   const database = await open(location)
   const { databaseUrl, onMissing } = location
   try {

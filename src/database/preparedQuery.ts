@@ -42,6 +42,15 @@ function perEngine<R>(build: (db: Db) => Compilable<R>): (db: Db) => CompiledQue
   }
 }
 
+/** The first row of a query, converted. Undefined if there is none. */
+export async function firstOf<R extends object, T>(
+  query: { executeTakeFirst(): Promise<R | undefined> },
+  convert: (row: R) => T,
+) {
+  const row = await query.executeTakeFirst()
+  return row && convert(row)
+}
+
 const rowsPerInsert = 500
 
 type Rows = readonly (readonly unknown[])[]

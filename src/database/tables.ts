@@ -97,13 +97,6 @@ export type Tables = {
     status: string
     count: number
   }
-  counter_slots: {
-    slot: number
-    available: number
-    pending: number
-    sold: number
-    changes: number
-  }
   orders: {
     id: Generated<number>
     pet_id: number

@@ -1,6 +1,12 @@
 import * as z from 'zod'
 import { ApiError, validationFailed } from '../api/errors.ts'
-import { type Context, defineOperation, type Operation, type OperationResult } from '../api/operation.ts'
+import {
+  type Context,
+  defineOperation,
+  type Operation,
+  type OperationResult,
+  type ReadContext,
+} from '../api/operation.ts'
 import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
 import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
@@ -16,7 +22,6 @@ const limitDefault = 100
 export type EventRoutesOptions = {
   readonly database: Database
   readonly broadcaster: EventBroadcaster
-  readonly baseUrl: string
   /** The kinds of events, for OpenAPI. */
   readonly kinds: readonly EventKind[]
 }
@@ -65,10 +70,11 @@ export const listEventsOperation = (options: EventRoutesOptions): Operation =>
   })
 
 async function readEvents(
-  { database, broadcaster, baseUrl }: EventRoutesOptions,
+  { database, broadcaster }: EventRoutesOptions,
   { after, limit }: { after?: number | undefined; limit: number },
-  { principal, header }: Context,
+  context: ReadContext,
 ): Promise<OperationResult> {
+  const { principal, header } = context
   const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(header('accept') ?? '')
   const pruned = await lastPrunedEventId(database.read)
   const sent = (isStream ? lastReceivedId(header) : undefined) ?? after
@@ -77,7 +83,7 @@ async function readEvents(
     isStream && sent === undefined ? await broadcaster.committedThrough() : await database.readableThrough()
   const newest = await lastEventId(database.read, through)
   const position = sent ?? (isStream ? newest : pruned)
-  if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, baseUrl)
+  if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, context)
   const headers = { 'Last-Event-Id': String(newest) }
   if (isStream) {
     const stream = await broadcaster.open(principal.token, { after: position, newest })
@@ -88,7 +94,7 @@ async function readEvents(
   const page = events.slice(0, limit)
   const json = `[${page.map(serializeEvent).join(',')}]`
   if (events.length === page.length) return { status: 200, json, headers }
-  const Link = nextLink(`${baseUrl}/events`, { after: page.at(-1)?.id, limit })
+  const Link = nextLink(context, { after: page.at(-1)?.id, limit })
   return { status: 200, json, headers: { ...headers, Link } }
 }
 
@@ -100,7 +106,7 @@ function lastReceivedId(header: Context['header']): number | undefined {
 }
 
 /** The position is before the oldest event, or after the newest one, for example because a restore replaced the feed. */
-function eventsExpired(position: number, pruned: number, newest: number, baseUrl: string): ApiError {
+function eventsExpired(position: number, pruned: number, newest: number, context: Context): ApiError {
   const isAhead = position > newest
   const next = isAhead ? newest : pruned
   const reason = isAhead
@@ -109,6 +115,6 @@ function eventsExpired(position: number, pruned: number, newest: number, baseUrl
   return new ApiError(
     eventErrors.events_expired,
     `${reason} List all resources again, then continue with after=${next}.`,
-    { headers: { Link: nextLink(`${baseUrl}/events`, { after: next }) } },
+    { headers: { Link: nextLink(context, { after: next }) } },
   )
 }

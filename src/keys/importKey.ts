@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
 import * as z from 'zod'
 import { integer } from '../api/validation.ts'
-import { byImport } from '../audit/audit.ts'
+import { byCommand } from '../audit/audit.ts'
 import type { Db, Trx } from '../database/db.ts'
 import type { Tables } from '../database/tables.ts'
 import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
@@ -72,7 +72,7 @@ export async function applyKey(trx: Trx, record: KeyRecord, now: number): Promis
   await trx.updateTable('api_keys').set(row).where('id', '=', id).execute()
   const hasNewSecrets = await mergeSecrets(trx, id, record)
   const isChanged = hasNewSecrets || !isDeepStrictEqual(before, await findKey(trx, id))
-  if (isChanged) await recordKeyChange(trx, 'key.updated', id, byImport(now))
+  if (isChanged) await recordKeyChange(trx, 'key.updated', id, byCommand('import', now))
   return [hasNewSecrets || !isSameRow(existing, row) ? 'changed' : 'unchanged']
 }
 
@@ -141,7 +141,7 @@ async function addKey(trx: Trx, record: KeyRecord, now: number): Promise<Outcome
     .returning('id')
     .executeTakeFirstOrThrow()
   await mergeSecrets(trx, id, record)
-  await recordKeyChange(trx, 'key.created', id, byImport(now))
+  await recordKeyChange(trx, 'key.created', id, byCommand('import', now))
   return isIdTaken ? ['added', 'keysRenumbered'] : ['added']
 }
 

@@ -70,8 +70,7 @@ export const getLimitsOperation = (environment: KeyEnvironment): Operation =>
     responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     read(_input, { principal }) {
       const { key, decision } = principal as AuthenticatedPrincipal
-      const { outcome, windows, bannedUntil } = decision
-      return respond(200, serializeLimits(key, environment, windows, outcome === 'banned' ? bannedUntil : 0))
+      return respond(200, serializeLimits(key, environment, decision.windows, decision.bannedUntil))
     },
   })
 

@@ -4,6 +4,7 @@ import type { AuditAction, AuditContext } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Db, Trx } from '../database/db.ts'
+import { firstOf } from '../database/preparedQuery.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { KeyLimits, Plan } from '../limits/plans.ts'
@@ -45,12 +46,7 @@ export async function insertKey(
   return recordKeyChange(trx, 'key.created', id, audit)
 }
 
-export async function updateKey(
-  trx: Trx,
-  key: Key,
-  settings: KeySettings,
-  audit: AuditContext,
-): Promise<Key> {
+export async function updateKey(trx: Trx, key: Key, settings: KeySettings, audit: AuditContext) {
   const { id } = key
   // Without a change there is no event.
   if (isDeepStrictEqual(toSettingsRow(key), toSettingsRow(settings))) return key
@@ -107,16 +103,11 @@ export async function rotateKey(
   return { key: await recordKeyChange(trx, 'key.rotated', id, audit), secret }
 }
 
-export async function findKey(db: Db, id: number): Promise<Key | undefined> {
-  const row = await keyRows(db).where('api_keys.id', '=', id).executeTakeFirst()
-  return row && toKey(row)
-}
+export const findKey = (db: Db, id: number) => firstOf(keyRows(db).where('api_keys.id', '=', id), toKey)
 
 /** Locks the key until the end of the transaction. */
-export async function findKeyForUpdate(trx: Trx, id: number): Promise<Key | undefined> {
-  const row = await keyRows(trx).where('api_keys.id', '=', id).forUpdate('api_keys').executeTakeFirst()
-  return row && toKey(row)
-}
+export const findKeyForUpdate = (trx: Trx, id: number) =>
+  firstOf(keyRows(trx).where('api_keys.id', '=', id).forUpdate('api_keys'), toKey)
 
 /** One page of keys, newest first. */
 export async function listKeys(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER): Promise<Key[]> {

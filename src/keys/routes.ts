@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
-import { byRequest } from '../audit/audit.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Db } from '../database/db.ts'
@@ -34,7 +33,7 @@ import {
 } from './schemas.ts'
 
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
-const keyCursor = new ListCursor('keys')
+const readPage = pageReader(new ListCursor('keys'), listKeys, serializeKey)
 
 export const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
   orNotFound(await findKey(db, Number(id)), keyErrors.key_not_found)
@@ -42,7 +41,6 @@ export const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
 export type KeyRoutesOptions = {
   readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
-  readonly baseUrl: string
   /** Its counts are written to the database before they are read from it. */
   readonly rateLimiter: Pick<RateLimiter, 'flush'>
 }
@@ -54,7 +52,7 @@ async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, a
   return key
 }
 
-const listKeysOperation = ({ baseUrl, rateLimiter }: KeyRoutesOptions) =>
+const listKeysOperation = ({ rateLimiter }: KeyRoutesOptions) =>
   defineOperation('listKeys', 'GET /keys', {
     ...keyOperation,
     summary: 'List keys',
@@ -63,7 +61,7 @@ const listKeysOperation = ({ baseUrl, rateLimiter }: KeyRoutesOptions) =>
     responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
     async read(input, context) {
       await rateLimiter.flush()
-      return pageReader(keyCursor, `${baseUrl}/keys`, listKeys, serializeKey)(input, context)
+      return readPage(input, context)
     },
   })
 
@@ -80,7 +78,7 @@ const createKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
     async write({ body }, context) {
       const { trx, now, afterCommit } = context
       const settings = newKeySettings(body, now)
-      const { key, secret } = await createKey(trx, settings, environment, byRequest(context))
+      const { key, secret } = await createKey(trx, settings, environment, context)
       afterCommit(() => apiKeyCache.invalidate())
       return respond(201, { ...serializeKey(key, now), key: secret })
     },
@@ -110,7 +108,7 @@ const updateKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
       const { trx, now } = context
       const key = await findToChange(params.keyId, context, apiKeyCache)
       const settings = updatedKeySettings(key, body, now)
-      const changed = await updateKey(trx, key, settings, byRequest(context))
+      const changed = await updateKey(trx, key, settings, context)
       return respond(200, serializeKey(changed, now))
     },
   })
@@ -123,7 +121,7 @@ const revokeKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     responses: { 204: { description: 'The key is revoked.' } },
     async write({ params }, context) {
       const key = await findToChange(params.keyId, context, apiKeyCache)
-      await revokeKey(context.trx, key, byRequest(context))
+      await revokeKey(context.trx, key, context)
       return respond(204)
     },
   })
@@ -144,7 +142,7 @@ const rotateKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
       const { id, revokedAt } = await findToChange(params.keyId, context, apiKeyCache)
       if (revokedAt !== undefined) throw new ApiError(apiErrors.illegal_transition, revokedMessage)
       const overlapMs = (body.overlapSeconds ?? 0) * 1000
-      const { key, secret } = await rotateKey(trx, id, environment, overlapMs, byRequest(context))
+      const { key, secret } = await rotateKey(trx, id, environment, overlapMs, context)
       return respond(200, { ...serializeKey(key, now), key: secret })
     },
   })
@@ -157,7 +155,7 @@ const liftKeyBanOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     responses: { 204: { description: 'The key is not banned.' } },
     async write({ params }, context) {
       const key = await findToChange(params.keyId, context, apiKeyCache)
-      await unbanKey(context.trx, key, byRequest(context))
+      await unbanKey(context.trx, key, context)
       return respond(204)
     },
   })

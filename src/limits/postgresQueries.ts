@@ -89,18 +89,12 @@ export const admitAddress = preparedQuery<[address: string, count: number, now: 
  * the ones after the ban starts are banned.
  */
 export function decisionAt(row: AdmitRow, index: number): Decision {
-  const { at, banned_until, limited } = row
+  const { at, minute_ends_at, day_ends_at, banned_until, limited } = row
   const admitted = row.admitted ?? 0
   const isAdmitted = index < admitted
   const admittedLater = isAdmitted ? admitted - 1 - index : 0
-  const state = {
-    ...emptyLimitState,
-    minuteEndsAt: row.minute_ends_at,
-    minuteUsed: row.minute_used - admittedLater,
-    dayEndsAt: row.day_ends_at,
-    dayUsed: row.day_used - admittedLater,
-    bannedUntil: banned_until,
-  }
+  const used = { minute_used: row.minute_used - admittedLater, day_used: row.day_used - admittedLater }
+  const state = { ...emptyLimitState, ...used, minute_ends_at, day_ends_at, banned_until }
   const limits = effectiveLimits(row.plan as Plan, { perMinute: row.per_minute, perDay: row.per_day })
   const isBanned = !isAdmitted && at < banned_until && index >= admitted + limited
   const outcome = isBanned ? 'banned' : isAdmitted || admitted + limited === 0 ? 'admitted' : 'limited'
@@ -109,10 +103,10 @@ export function decisionAt(row: AdmitRow, index: number): Decision {
 
 export const addressState = (row: AddressRow): LimitState => ({
   ...emptyLimitState,
-  minuteEndsAt: row.address_minute_ends_at,
-  minuteUsed: row.address_minute_used,
-  dayEndsAt: row.address_day_ends_at,
-  dayUsed: row.address_day_used,
+  minute_ends_at: row.address_minute_ends_at,
+  minute_used: row.address_minute_used,
+  day_ends_at: row.address_day_ends_at,
+  day_used: row.address_day_used,
 })
 
 /** The decision on the request at this index of a batch of one address. */
@@ -121,8 +115,8 @@ export function addressDecisionAt(row: AddressRow, index: number): Decision {
   const isAdmitted = index < granted
   const admittedLater = isAdmitted ? granted - 1 - index : 0
   const state = addressState(row)
-  const { minuteUsed, dayUsed } = state
-  const then = { ...state, minuteUsed: minuteUsed - admittedLater, dayUsed: dayUsed - admittedLater }
+  const { minute_used, day_used } = state
+  const then = { ...state, minute_used: minute_used - admittedLater, day_used: day_used - admittedLater }
   return toDecision(then, addressLimits, row.at, isAdmitted ? 'admitted' : 'limited')
 }
 

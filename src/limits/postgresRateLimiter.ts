@@ -180,7 +180,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const state = addressState(row)
     // Results of concurrent calls can arrive out of order. Within one window the highest count is the newest.
     const cached = this.#addresses.get(address)
-    const isOlder = cached?.minuteEndsAt === state.minuteEndsAt && cached.minuteUsed > state.minuteUsed
+    const isOlder = cached?.minute_ends_at === state.minute_ends_at && cached.minute_used > state.minute_used
     if (!isOlder) this.#addresses.set(address, state)
     return { now: row.at, addressDecision: addressDecisionAt(row, index) }
   }

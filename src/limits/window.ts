@@ -15,19 +15,19 @@ export const exemptLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
 export const minuteMs = 60_000
 export const dayMs = 86_400_000
 
-/** The state of a key or address without requests. */
+/** The state of a key or address without requests. The names are those of the columns. */
 export const emptyLimitState = {
-  minuteEndsAt: 0,
-  minuteUsed: 0,
-  dayEndsAt: 0,
-  dayUsed: 0,
-  /** Rejections inside the window that ends at `rejectionsUntil`. */
+  minute_ends_at: 0,
+  minute_used: 0,
+  day_ends_at: 0,
+  day_used: 0,
+  /** Rejections inside the window that ends at `rejections_until`. */
   rejections: 0,
-  rejectionsUntil: 0,
-  bannedAt: 0,
-  bannedUntil: 0,
+  rejections_until: 0,
+  banned_at: 0,
+  banned_until: 0,
   /** The number of earlier bans that had less than 24 hours between one another and the last one. */
-  banLevel: 0,
+  ban_level: 0,
 }
 export type LimitState = Readonly<typeof emptyLimitState>
 
@@ -67,19 +67,20 @@ const banMemoryMs = dayMs
  * never lasts longer than intended. Store the result: otherwise the end moves with the clock.
  */
 export function advance(state: LimitState, now: number): LimitState {
-  const minuteEndsAt = Math.min(state.minuteEndsAt, now + minuteMs)
-  const dayEndsAt = Math.min(state.dayEndsAt, now + dayMs)
-  const aheadMs = Math.max(0, state.bannedAt - now)
-  if (minuteEndsAt === state.minuteEndsAt && dayEndsAt === state.dayEndsAt && aheadMs === 0) return state
-  const bannedAt = state.bannedAt - aheadMs
-  return { ...state, minuteEndsAt, dayEndsAt, bannedAt, bannedUntil: state.bannedUntil - aheadMs }
+  const minute_ends_at = Math.min(state.minute_ends_at, now + minuteMs)
+  const day_ends_at = Math.min(state.day_ends_at, now + dayMs)
+  const aheadMs = Math.max(0, state.banned_at - now)
+  if (minute_ends_at === state.minute_ends_at && day_ends_at === state.day_ends_at && aheadMs === 0)
+    return state
+  const banned_at = state.banned_at - aheadMs
+  return { ...state, minute_ends_at, day_ends_at, banned_at, banned_until: state.banned_until - aheadMs }
 }
 
 /** Both windows of advanced state. */
 export function currentWindows(state: LimitState, limits: Limits, now: number): Windows {
   return {
-    minute: windowOf(state.minuteEndsAt, state.minuteUsed, limits.perMinute, minuteMs, now),
-    day: windowOf(state.dayEndsAt, state.dayUsed, limits.perDay, dayMs, now),
+    minute: windowOf(state.minute_ends_at, state.minute_used, limits.perMinute, minuteMs, now),
+    day: windowOf(state.day_ends_at, state.day_used, limits.perDay, dayMs, now),
   }
 }
 
@@ -91,17 +92,12 @@ export function toDecision(
   outcome: Decision['outcome'],
   isNewBan = false,
 ): Decision {
-  const bannedUntil = outcome === 'banned' ? state.bannedUntil : 0
+  const bannedUntil = outcome === 'banned' ? state.banned_until : 0
   return { outcome, windows: currentWindows(state, limits, now), bannedUntil, isNewBan }
 }
 
 /** Counts one request of a key. */
-export function countRequest(
-  before: LimitState,
-  key: LimitedKey,
-  now: number,
-  banAfterRejections: number,
-): { state: LimitState; decision: Decision } {
+export function countRequest(before: LimitState, key: LimitedKey, now: number, banAfterRejections: number) {
   const { limits } = key
   const state = advance(clearBan(before, key.unbannedAt), now)
   const isBannable = !isPublishable(key)
@@ -128,7 +124,7 @@ export function mostRestrictive({ minute, day }: Windows): Window {
   return minute.resetsAt > day.resetsAt ? minute : day
 }
 
-export const isBanned = (state: LimitState, now: number): boolean => now < state.bannedUntil
+export const isBanned = (state: LimitState, now: number): boolean => now < state.banned_until
 
 /** Consumes one request from both windows. Returns undefined if one of them has none left. */
 export function consume(state: LimitState, limits: Limits, now: number): LimitState | undefined {
@@ -136,33 +132,28 @@ export function consume(state: LimitState, limits: Limits, now: number): LimitSt
   if (minute.remaining === 0 || day.remaining === 0) return undefined
   return {
     ...state,
-    minuteEndsAt: minute.resetsAt,
-    minuteUsed: (minute.isOpen ? state.minuteUsed : 0) + 1,
-    dayEndsAt: day.resetsAt,
-    dayUsed: (day.isOpen ? state.dayUsed : 0) + 1,
+    minute_ends_at: minute.resetsAt,
+    minute_used: (minute.isOpen ? state.minute_used : 0) + 1,
+    day_ends_at: day.resetsAt,
+    day_used: (day.isOpen ? state.day_used : 0) + 1,
   }
 }
 
 /** Records a rejection. The last one that a window allows starts a ban. */
-function recordRejection(
-  state: LimitState,
-  limits: Limits,
-  now: number,
-  banAfterRejections: number,
-): LimitState {
+function recordRejection(state: LimitState, limits: Limits, now: number, banAfterRejections: number) {
   const { resetsAt } = mostRestrictive(currentWindows(state, limits, now))
-  const rejections = (state.rejectionsUntil === resetsAt ? state.rejections : 0) + 1
-  if (rejections < banAfterRejections) return { ...state, rejections, rejectionsUntil: resetsAt }
-  const isRepeated = state.bannedUntil > 0 && now < state.bannedUntil + banMemoryMs
-  const banLevel = isRepeated ? state.banLevel + 1 : 0
-  const bannedUntil = now + Math.min(banMs * 2 ** banLevel, banMaxMs)
-  return { ...state, rejections: 0, rejectionsUntil: 0, bannedAt: now, bannedUntil, banLevel }
+  const rejections = (state.rejections_until === resetsAt ? state.rejections : 0) + 1
+  if (rejections < banAfterRejections) return { ...state, rejections, rejections_until: resetsAt }
+  const isRepeated = state.banned_until > 0 && now < state.banned_until + banMemoryMs
+  const ban_level = isRepeated ? state.ban_level + 1 : 0
+  const banned_until = now + Math.min(banMs * 2 ** ban_level, banMaxMs)
+  return { ...state, rejections: 0, rejections_until: 0, banned_at: now, banned_until, ban_level }
 }
 
 /** Removes a ban that the operator has lifted, as if it had never started. */
 const clearBan = (state: LimitState, unbannedAt: number): LimitState =>
-  state.bannedAt > 0 && state.bannedAt <= unbannedAt
-    ? { ...state, bannedAt: 0, bannedUntil: 0, banLevel: 0 }
+  state.banned_at > 0 && state.banned_at <= unbannedAt
+    ? { ...state, banned_at: 0, banned_until: 0, ban_level: 0 }
     : state
 
 function windowOf(endsAt: number, used: number, limit: number, lengthMs: number, now: number): Window {

@@ -36,11 +36,7 @@ export function parametersOf(
   ]
 }
 
-const describeParameters = (
-  object: z.ZodObject | undefined,
-  location: 'path' | 'query',
-  schemas: Json,
-): Json[] =>
+const describeParameters = (object: z.ZodObject | undefined, location: 'path' | 'query', schemas: Json) =>
   Object.entries(object?.shape ?? {}).map(([name, type]) => {
     const { description, ...schema } = jsonSchema(type as z.ZodType, schemas)
     return {

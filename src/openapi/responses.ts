@@ -30,10 +30,7 @@ const statusName = (status: string): string =>
  * do successes with the same body. If an operation has only some of the error codes of a status, its description lists
  * them.
  */
-export function responsesOf(
-  operations: readonly Operation[],
-  components: Components,
-): Map<Operation, Record<string, Json>> {
+export function responsesOf(operations: readonly Operation[], components: Components) {
   const drafts = operations.flatMap((operation) => [
     ...successDrafts(operation, components.schemas),
     ...errorDrafts(operation),

@@ -2,10 +2,10 @@ import type { Db } from '../database/db.ts'
 import { findStoredPets } from '../pets/queries.ts'
 import { FileLines } from '../records/fileLines.ts'
 import type { ConflictContext, Conflicts } from '../records/resource.ts'
-import { isOpenOrderStatus, type Order } from './order.ts'
+import { isOpenOrderStatus, type OrderStatus } from './order.ts'
 import { openOrdersQuery } from './queries.ts'
 
-type ImportedOrder = Pick<Order, 'id' | 'petId' | 'status'> & { readonly holdExpiresAt: number | null }
+type ImportedOrder = { id: number; petId: number; status: OrderStatus; holdExpiresAt: number | null }
 type Line = Omit<ImportedOrder, 'status'> & { readonly isOpen: boolean }
 
 /** Finds the open orders whose animal does not exist or has another open order. */

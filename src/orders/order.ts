@@ -5,19 +5,6 @@ export type OrderStatus = (typeof orderStatuses)[number]
 
 export type Customer = { name: string; email?: string | undefined }
 
-export type Order = {
-  id: number
-  petId: number
-  status: OrderStatus
-  customer: Customer | undefined
-  note: string | undefined
-  placedAt: number
-  updatedAt: number
-  /** When a placed order is cancelled, unless it is approved first. */
-  holdExpiresAt: number | undefined
-  cancelReason: string | undefined
-}
-
 /** The cancel reason of an order whose hold expired. */
 export const holdExpiredReason = 'hold_expired'
 
@@ -42,10 +29,12 @@ export const petStatusForOrder = {
   cancelled: 'available',
 } as const
 
-export const isHoldExpired = ({ status, holdExpiresAt }: Order, now: number): boolean =>
-  status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt
+type Hold = { readonly status: OrderStatus; readonly hold_expires_at: number | null }
 
-/** The order without the customer, and without the note, which may name the customer. */
+export const isHoldExpired = ({ status, hold_expires_at }: Hold, now: number): boolean =>
+  status === 'placed' && hold_expires_at !== null && now >= hold_expires_at
+
+/** The response without the customer, and without the note, which may name the customer. */
 export const withoutPersonalData = <T extends object>(order: T): T => ({
   ...order,
   customer: undefined,

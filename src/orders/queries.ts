@@ -9,12 +9,11 @@ import {
   type Customer,
   holdExpiredReason,
   isHoldExpired,
-  type Order,
   type OrderStatus,
   petStatusForOrder,
 } from './order.ts'
 
-type OrderRow = Selectable<Tables['orders']>
+export type Order = Selectable<Tables['orders']> & { readonly status: OrderStatus }
 type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
 
@@ -24,56 +23,48 @@ const orderIdMax = Number.MAX_SAFE_INTEGER
 const expiredHoldsMax = 500
 const expiryBatchMaxMs = 200
 
+const selectOrders = (db: Db) => db.selectFrom('orders').selectAll().$castTo<Order>()
+
 /** One page of orders below an id, newest first. An index covers every combination of filters. */
-export function ordersPageQuery(db: Db, { status, petId }: OrderFilter, limit: number, belowId = orderIdMax) {
+export function ordersPageQuery(db: Db, limit: number, belowId = orderIdMax, { status, petId }: OrderFilter) {
   const filters: [string, unknown][] = []
   if (petId !== undefined) filters.push(['pet_id', Number(petId)])
   if (status !== undefined) filters.push(['status', status])
-  return db.dialect.keysetPage(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
+  return db.dialect.keysetPage(selectOrders(db), filters, belowId).limit(limit)
 }
 
-export async function listOrders(...page: Parameters<typeof ordersPageQuery>): Promise<Order[]> {
-  return (await ordersPageQuery(...page).execute()).map(toOrder)
-}
+export const listOrders = (...page: Parameters<typeof ordersPageQuery>): Promise<Order[]> =>
+  ordersPageQuery(...page).execute()
 
-export async function findOrder(db: Db, id: number): Promise<Order | undefined> {
-  const row = await db.selectFrom('orders').selectAll().where('id', '=', id).executeTakeFirst()
-  return row && toOrder(row)
-}
+export const findOrder = (db: Db, id: number): Promise<Order | undefined> =>
+  selectOrders(db).where('id', '=', id).executeTakeFirst()
 
 export const openOrdersQuery = (db: Db) =>
-  db
-    .selectFrom('orders')
-    .selectAll()
+  selectOrders(db)
     // As literals, because the planner uses a partial index only if the query repeats its condition.
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
 
 const openOrderQuery = (db: Db) => openOrdersQuery(db).where('pet_id', '=', 0)
 
-const selectOpenOrder = preparedQuery<[petId: number], OrderRow>(openOrderQuery)
-const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =>
-  openOrderQuery(db).forUpdate(),
-)
+const selectOpenOrder = preparedQuery<[petId: number], Order>(openOrderQuery)
+const selectOpenOrderForUpdate = preparedQuery<[petId: number], Order>((db) => openOrderQuery(db).forUpdate())
 
-async function findOpenOrders(db: Db, petIds: readonly number[]): Promise<Order[]> {
-  if (petIds.length === 0) return []
-  const query = openOrdersQuery(db).where(isAmong(db, 'pet_id', petIds))
-  return (await query.execute()).map(toOrder)
-}
+const findOpenOrders = async (db: Db, petIds: readonly number[]): Promise<Order[]> =>
+  petIds.length === 0
+    ? []
+    : openOrdersQuery(db)
+        .where(isAmong(db, 'pet_id', petIds))
+        .execute()
 
 export const hasOpenOrders = async (db: Db, petIds: readonly number[]): Promise<boolean> =>
   (await findOpenOrders(db, petIds)).length > 0
 
 /** The status that the open order of each pet gives it. Cancels orders whose hold has expired. The pets are locked. */
-export async function statusesByOpenOrders(
-  trx: Trx,
-  petIds: readonly number[],
-  now: number,
-): Promise<Map<number, PetStatus>> {
+export async function statusesByOpenOrders(trx: Trx, petIds: readonly number[], now: number) {
   const statuses = new Map<number, PetStatus>()
   for (const order of await findOpenOrders(trx, petIds)) {
-    if (isHoldExpired(order, now)) await lockPetAndOrder(trx, BigInt(order.petId), now)
-    else statuses.set(order.petId, petStatusForOrder[order.status])
+    if (isHoldExpired(order, now)) await lockPetAndOrder(trx, BigInt(order.pet_id), now)
+    else statuses.set(order.pet_id, petStatusForOrder[order.status])
   }
   return statuses
 }
@@ -81,21 +72,17 @@ export async function statusesByOpenOrders(
 /** Whether a committed order holds the pet. */
 export async function isPetHeld(db: Db, petId: bigint, now: number): Promise<boolean> {
   const [row] = await selectOpenOrder(db, Number(petId))
-  return row !== undefined && !isHoldExpired(toOrder(row), now)
+  return row !== undefined && !isHoldExpired(row, now)
 }
 
 /** Locks the open order for a pet until the end of the transaction. Its hold may have expired. */
 export async function findOpenOrderForUpdate(trx: Trx, petId: bigint): Promise<Order | undefined> {
   const [row] = await selectOpenOrderForUpdate(trx, Number(petId))
-  return row && toOrder(row)
+  return row
 }
 
 /** Locks a pet and its open order. An order whose hold has expired is cancelled. */
-export async function lockPetAndOrder(
-  trx: Trx,
-  petId: bigint,
-  now: number,
-): Promise<{ pet: Pet | undefined; openOrder: Order | undefined }> {
+export async function lockPetAndOrder(trx: Trx, petId: bigint, now: number) {
   const [pet, openOrder] = await Promise.all([
     findPetForUpdate(trx, petId),
     findOpenOrderForUpdate(trx, petId),
@@ -106,29 +93,18 @@ export async function lockPetAndOrder(
 }
 
 /** Locks an order and its pet. An order whose hold has expired is cancelled. */
-export async function lockOrder(
-  trx: Trx,
-  id: number,
-  now: number,
-): Promise<{ order: Order; pet: Pet | undefined } | undefined> {
-  const orders = trx.selectFrom('orders').where('id', '=', id)
-  const [pet, row] = await Promise.all([
-    findPetOfOrderForUpdate(trx, orders.select('pet_id')),
-    orders.selectAll().forUpdate().executeTakeFirst(),
+export async function lockOrder(trx: Trx, id: number, now: number) {
+  const [pet, order] = await Promise.all([
+    findPetOfOrderForUpdate(trx, trx.selectFrom('orders').where('id', '=', id).select('pet_id')),
+    selectOrders(trx).where('id', '=', id).forUpdate().executeTakeFirst(),
   ])
-  if (!row) return undefined
-  const order = toOrder(row)
+  if (!order) return undefined
   return isHoldExpired(order, now) ? expireHold(trx, order, pet, now) : { order, pet }
 }
 
 /** Places an order for an available pet and makes the pet pending. */
-export async function placeOrder(
-  trx: Trx,
-  pet: Pet,
-  { customer, note, holdMs }: NewOrder,
-  now: number,
-): Promise<Order> {
-  const row = await trx
+export async function placeOrder(trx: Trx, pet: Pet, { customer, note, holdMs }: NewOrder, now: number) {
+  const order = await trx
     .insertInto('orders')
     .values({
       pet_id: pet.id,
@@ -141,8 +117,9 @@ export async function placeOrder(
       hold_expires_at: now + holdMs,
     })
     .returningAll()
+    .$castTo<Order>()
     .executeTakeFirstOrThrow()
-  return (await afterStatusChange(trx, toOrder(row), pet, now)).order
+  return (await afterStatusChange(trx, order, pet, now)).order
 }
 
 /** Changes the status of an order, and that of its pet accordingly. The transaction has locked both. */
@@ -156,8 +133,7 @@ export async function updateOrderStatus(
 ): Promise<{ order: Order; pet: Pet | undefined }> {
   const change = { status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason ?? null }
   await trx.send(trx.updateTable('orders').set(change).where('id', '=', order.id))
-  const changed = { ...order, status, updatedAt: now, holdExpiresAt: undefined, cancelReason }
-  return afterStatusChange(trx, changed, pet, now)
+  return afterStatusChange(trx, { ...order, ...change }, pet, now)
 }
 
 const expireHold = (trx: Trx, order: Order, pet: Pet | undefined, now: number) =>
@@ -199,33 +175,23 @@ export async function eraseCustomer(trx: Trx, id: number, now: number): Promise<
 
 /** Records the event of a status change, without personal data, and updates the pet. */
 async function afterStatusChange(trx: Trx, order: Order, pet: Pet | undefined, now: number) {
-  const { id, petId, status, cancelReason } = order
-  await recordEvent(trx, now, `order.${status}`, { id, petId, status, cancelReason })
+  const { id, pet_id: petId, status, cancel_reason } = order
+  await recordEvent(trx, now, `order.${status}`, {
+    id,
+    petId,
+    status,
+    cancelReason: cancel_reason ?? undefined,
+  })
   return { order, pet: pet && (await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)) }
 }
 
 /** Gives a pet the status that follows from the status of its order. */
-export async function syncPetStatus(
-  trx: Trx,
-  petId: number,
-  status: OrderStatus,
-  now: number,
-): Promise<void> {
+export async function syncPetStatus(trx: Trx, petId: number, status: OrderStatus, now: number) {
   const pet = await findPetForUpdate(trx, BigInt(petId))
   if (pet) await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }
 
-const toOrder = (row: OrderRow): Order => ({
-  id: row.id,
-  petId: row.pet_id,
-  status: row.status as OrderStatus,
-  customer:
-    row.customer_name === null
-      ? undefined
-      : { name: row.customer_name, email: row.customer_email ?? undefined },
-  note: row.note ?? undefined,
-  placedAt: row.placed_at,
-  updatedAt: row.updated_at,
-  holdExpiresAt: row.hold_expires_at ?? undefined,
-  cancelReason: row.cancel_reason ?? undefined,
-})
+export const customerOf = (order: Pick<Order, 'customer_name' | 'customer_email'>): Customer | undefined => {
+  const { customer_name: name, customer_email: email } = order
+  return name === null ? undefined : { name, email: email ?? undefined }
+}

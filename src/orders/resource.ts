@@ -12,7 +12,7 @@ import {
 } from '../records/resource.ts'
 import { OrderConflicts } from './conflicts.ts'
 import { holdExpiredReason, isOpenOrderStatus, type OrderStatus, orderStatuses } from './order.ts'
-import { lockOrder, lockPetAndOrder, syncPetStatus } from './queries.ts'
+import { customerOf, lockOrder, lockPetAndOrder, syncPetStatus } from './queries.ts'
 import { customerSchema, noteSchema } from './schemas.ts'
 
 const schema = z
@@ -51,10 +51,7 @@ export const orderResource: Resource<OrderRecord, 'orders'> = {
     rows.map((row) => ({
       petId: row.pet_id,
       status: row.status,
-      customer:
-        row.customer_name === null
-          ? null
-          : { name: row.customer_name, email: row.customer_email ?? undefined },
+      customer: customerOf(row) ?? null,
       note: row.note,
       placedAt: row.placed_at,
       updatedAt: row.updated_at,
@@ -107,12 +104,12 @@ async function applyOrder(trx: Trx, record: OrderRecord, now: number): Promise<[
     .values({ id, ...row })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
     .execute()
-  if (existing?.petId === petId && existing.status === status) return [change]
+  if (existing?.pet_id === petId && existing.status === status) return [change]
   const state = { id, petId, status, cancelReason: cancelReason ?? undefined }
   await recordEvent(trx, now, `order.${status}`, state)
   // Only an order that is open, or was open in this database, changes its pet. Otherwise the record of the pet does.
   if (existing && isOpenOrderStatus(existing.status))
-    await syncPetStatus(trx, existing.petId, existing.petId === petId ? status : 'cancelled', now)
+    await syncPetStatus(trx, existing.pet_id, existing.pet_id === petId ? status : 'cancelled', now)
   if (isOpen) await syncPetStatus(trx, petId, status, now)
   return [change]
 }

@@ -4,9 +4,7 @@ import { toJson } from '../api/json.ts'
 import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
 import { pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
-import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
 import { petErrors } from '../pets/schemas.ts'
@@ -14,7 +12,6 @@ import {
   isOpenOrderStatus,
   isOrderTransitionAllowed,
   nextOrderStatuses,
-  type Order,
   type OrderStatus,
   withoutPersonalData,
 } from './order.ts'
@@ -25,6 +22,7 @@ import {
   listOrders,
   lockOrder,
   lockPetAndOrder,
+  type Order,
   placeOrder,
   updateOrderStatus,
 } from './queries.ts'
@@ -36,6 +34,7 @@ import {
   orderListSchema,
   orderSchema,
   orderUpdateSchema,
+  serializeOrder,
 } from './schemas.ts'
 
 const params = z.object({ orderId: int64Text().meta({ description: 'The id of the order.' }) })
@@ -44,27 +43,20 @@ const orderByIdOperation = { tag: 'Store', params, notFound: orderErrors.order_n
 
 type OrderRoutesOptions = {
   readonly database: Database
-  readonly baseUrl: string
   readonly holdMs: number
 }
 
-const listOrdersOperation = ({ baseUrl }: OrderRoutesOptions) =>
-  defineOperation('listOrders', 'GET /store/orders', {
-    tag: 'Store',
-    allowsReplica: true,
-    summary: 'List orders',
-    description:
-      'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
-    scope: 'orders:read',
-    query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
-    responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
-    read: pageReader(
-      orderCursor,
-      `${baseUrl}/store/orders`,
-      (db, limit, belowId, filter) => listOrders(db, filter, limit, belowId),
-      serializeOrder,
-    ),
-  })
+const listOrdersOperation = defineOperation('listOrders', 'GET /store/orders', {
+  tag: 'Store',
+  allowsReplica: true,
+  summary: 'List orders',
+  description:
+    'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
+  scope: 'orders:read',
+  query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
+  responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
+  read: pageReader(orderCursor, listOrders, serializeOrder),
+})
 
 const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
   defineOperation('createOrder', 'POST /store/orders', {
@@ -119,7 +111,8 @@ const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders
       order.status === status ? order : (await updateOrderStatus(trx, order, pet, status, now)).order
     // A principal that may only write orders must not see personal data.
     const isReader = principal.scopes.has('orders:read')
-    return respond(200, serializeOrder(isReader ? changed : withoutPersonalData(changed)))
+    const serialized = serializeOrder(changed)
+    return respond(200, isReader ? serialized : withoutPersonalData(serialized))
   },
 })
 
@@ -134,7 +127,7 @@ const eraseOrderCustomerOperation = ({ database }: OrderRoutesOptions) =>
       const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
       const { id } = await orderOrNotFound(trx, orderId)
       await eraseCustomer(trx, id, now)
-      await recordAudit(trx, byRequest(context), 'order.customer_erased', `order ${id}`)
+      await recordAudit(trx, context, 'order.customer_erased', `order ${id}`)
       // Parsing is exact, because all numbers in the response are ids that the service assigned.
       await eraseFromIdempotencyRecords(subjectRefOf(id), (json) =>
         toJson(withoutPersonalData(JSON.parse(json))),
@@ -145,7 +138,7 @@ const eraseOrderCustomerOperation = ({ database }: OrderRoutesOptions) =>
   })
 
 export const orderRoutes = (options: OrderRoutesOptions): Operation[] => [
-  listOrdersOperation(options),
+  listOrdersOperation,
   createOrderOperation(options),
   getOrderOperation,
   updateOrderOperation,
@@ -162,10 +155,3 @@ const illegalTransitionMessage = (from: OrderStatus, to: OrderStatus): string =>
   isOpenOrderStatus(from)
     ? `The status of an order cannot change from ${from} to ${to}: it can change to ${nextOrderStatuses[from].join(' or ')}.`
     : `This order is ${from}, which is a final status: place a new order.`
-
-const serializeOrder = (order: Order) => ({
-  ...order,
-  placedAt: timestamp(order.placedAt),
-  updatedAt: timestamp(order.updatedAt),
-  holdExpiresAt: optionalTimestamp(order.holdExpiresAt),
-})

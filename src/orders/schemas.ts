@@ -2,7 +2,9 @@ import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
 import { ListCursor, pageSchema } from '../api/pagination.ts'
 import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { optionalTimestamp, timestamp } from '../clock.ts'
 import { orderStatuses } from './order.ts'
+import { customerOf, type Order } from './queries.ts'
 
 export const orderErrors = defineErrors({
   order_not_found: [404, 'There is no order with this id. GET /store/orders lists the existing ones.'],
@@ -87,3 +89,16 @@ export const orderFilterSchema = z.object({
   petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
 })
 export const orderCursor = new ListCursor('orders', orderFilterSchema)
+
+/** For responses. Undefined fields are left out of the JSON. */
+export const serializeOrder = (order: Order) => ({
+  id: order.id,
+  petId: order.pet_id,
+  status: order.status,
+  customer: customerOf(order),
+  note: order.note ?? undefined,
+  placedAt: timestamp(order.placed_at),
+  updatedAt: timestamp(order.updated_at),
+  holdExpiresAt: optionalTimestamp(order.hold_expires_at),
+  cancelReason: order.cancel_reason ?? undefined,
+})

@@ -153,12 +153,7 @@ const banner =
   '<aside aria-label="Environment"><strong>Staging</strong> This is not the production store.</aside>'
 
 /** The beginning of every page, including the navigation bar. */
-export function pageHeadHtml(
-  environment: Environment,
-  title: string,
-  section: Section,
-  style: string,
-): string {
+export function pageHeadHtml(environment: Environment, title: string, section: Section, style: string) {
   const isStaging = environment === 'staging'
   const here = (path: string) => (path === section ? ' aria-current="page"' : '')
   const links = Object.entries(sections).map(([path, name]) => `<a href="${path}"${here(path)}>${name}</a>`)
@@ -176,12 +171,7 @@ export function pageHeadHtml(
 <div class="bar">${isStaging ? banner : ''}<nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg><span>Petstore</span></a>${links.join('')}</nav></div>`
 }
 
-export const htmlPage = (
-  environment: Environment,
-  title: string,
-  section: Section,
-  content: string,
-): string =>
+export const htmlPage = (environment: Environment, title: string, section: Section, content: string) =>
   `${pageHeadHtml(environment, section === '/' ? title : `${title} - Petstore`, section, pageStyle(environment))}
 <main id="content">
 ${content}

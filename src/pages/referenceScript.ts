@@ -5,9 +5,7 @@ import { keptKeyName, keptKeyUsedAtName, tabKeyName, themeName, unusedMaxMs } fr
  * console/src/app/keyStorage.ts. The key is read when a request is sent, so it is never in the document, and no longer
  * used after sign-out. A key that the person has entered in the reference itself is not replaced.
  */
-export const referenceScript = (
-  customCss: string,
-): string => `const theme = localStorage.getItem('${themeName}')
+export const referenceScript = (customCss: string) => `const theme = localStorage.getItem('${themeName}')
 if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
 Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',

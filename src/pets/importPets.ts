@@ -133,10 +133,7 @@ function isAscending(pets: readonly PetRecord[]): boolean {
 }
 
 /** The stored pets that the records name. Without a database, there are none. */
-export async function findPetsOf(
-  db: Db | undefined,
-  pets: readonly Pick<PetRecord, 'id' | 'externalId'>[],
-): Promise<StoredPet[]> {
+export async function findPetsOf(db: Db | undefined, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
   if (!db) return []
   const ids = new Set(pets.flatMap(({ id }) => id ?? []))
   const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])

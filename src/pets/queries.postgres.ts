@@ -1,12 +1,22 @@
 import { sql } from 'kysely'
+import { recordRetentionMs } from '../api/idempotency.ts'
 import { toJson } from '../api/json.ts'
+import type { BatchedRequest } from '../api/operation.ts'
+import { basePath } from '../api/router.ts'
 import type { Database } from '../database/database.ts'
-import type { CreatePetBatch } from './createBatch.ts'
+import type { Pet } from './pet.ts'
 
-/** Creates pets, their categories, events and idempotency records with one statement. */
+type CreateRequest = Omit<BatchedRequest<unknown>, 'input'> & { readonly pet: Omit<Pet, 'id'> }
+
+export type CreatePetBatch = ReturnType<typeof createPetBatch>
+
+/**
+ * Creates pets for many requests with one statement, and their categories, events and idempotency records. Returns the ids
+ * in the order of the requests: undefined if the request has a record already, or if another transaction runs it.
+ */
 export const createPetBatch =
-  (database: Database): CreatePetBatch =>
-  async (requests, retentionMs, locationBase) => {
+  (database: Database, publicUrl = '') =>
+  async (requests: readonly CreateRequest[]) => {
     const pets = requests.map(({ pet }) => pet)
     const records = requests.map(({ record }) => record)
     const query = sql<{ id: number | null }>`SELECT id FROM create_pets_1(
@@ -14,7 +24,7 @@ export const createPetBatch =
       ${pets.map(({ status }) => status)}, ${pets.map((pet) => toJson({ id: 0, ...pet }).slice('{"id":0'.length))},
       ${requests.map(({ now }) => now)}, ${records.map((record) => record?.keyId ?? null)},
       ${records.map((record) => record?.key ?? null)}, ${records.map((record) => record?.fingerprint ?? null)},
-      ${retentionMs}, ${locationBase})`
+      ${recordRetentionMs}, ${`${publicUrl}${basePath}/pets/`})`
     const rows = await database.run(query.compile(database.read))
     return rows.map(({ id }) => id ?? undefined)
   }

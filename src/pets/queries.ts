@@ -1,7 +1,13 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { ensureCategories, ensureCategory } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
+import {
+  firstOf,
+  insertMany,
+  insertReturningId,
+  preparedQuery,
+  preparedStatement,
+} from '../database/preparedQuery.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { NewPet, Pet, PetStatus, PetUpdate } from './pet.ts'
@@ -20,9 +26,9 @@ const columns = ['id', 'name', 'category_id', 'status'] as const
 /** One page of pets below an id, newest first. An index covers every combination of filters. */
 export function petsPageQuery(
   db: Db,
-  { status, categoryId, id: ids }: PetFilter,
   limit: number,
   belowId = petIdMax,
+  { status, categoryId, id: ids }: PetFilter,
 ) {
   const query = db.selectFrom('pets').select(columns)
   const filters: [column: 'category_id' | 'status', value: unknown][] = []
@@ -67,17 +73,9 @@ const selectPetForUpdate = preparedQuery<[id: number], PetRow>((db) =>
 )
 
 /** Locks the pet that an order refers to. An order never changes its pet. */
-export async function findPetOfOrderForUpdate(
-  trx: Trx,
-  petId: Expression<{ pet_id: number }>,
-): Promise<Pet | undefined> {
-  const row = await trx
-    .selectFrom('pets')
-    .select(columns)
-    .where('id', '=', petId as never)
-    .forUpdate()
-    .executeTakeFirst()
-  return row && toPet(row)
+export function findPetOfOrderForUpdate(trx: Trx, petId: Expression<{ pet_id: number }>) {
+  const pets = trx.selectFrom('pets').select(columns)
+  return firstOf(pets.where('id', '=', petId as never).forUpdate(), toPet)
 }
 
 /** Locks the pet, unless another transaction has. There is nothing to lock if it does not exist. */
@@ -91,11 +89,7 @@ export async function tryLockPet(trx: Trx, id: number): Promise<boolean> {
 }
 
 /** Adds a pet. The database assigns the id. */
-export async function createPet(
-  trx: Trx,
-  { name, categoryId, status = 'available' }: NewPet,
-  now: number,
-): Promise<Pet> {
+export async function createPet(trx: Trx, { name, categoryId, status = 'available' }: NewPet, now: number) {
   await ensureCategory(trx, categoryId, now)
   const pet: Pet = { id: await insertPet(trx, name, categoryId, status), name, categoryId, status }
   await recordEvent(trx, now, 'pet.created', pet)
@@ -154,11 +148,7 @@ export function isAmong(db: Db, column: string, ids: readonly number[]): RawBuil
 }
 
 /** `isLocked` locks the pets until the end of the transaction, in the order of their ids. */
-export async function findStoredPets(
-  db: Db,
-  condition: Expression<SqlBool>,
-  isLocked = false,
-): Promise<StoredPet[]> {
+export async function findStoredPets(db: Db, condition: Expression<SqlBool>, isLocked = false) {
   const rows = await db
     .selectFrom('pets')
     .select([...columns, 'external_id'])

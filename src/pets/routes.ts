@@ -2,7 +2,6 @@ import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { etagHeader, etagOf, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
-import { recordRetentionMs } from '../api/idempotency.ts'
 import {
   type BatchedRequest,
   defineOperation,
@@ -15,8 +14,8 @@ import { int64Text } from '../api/validation.ts'
 import { lockCategory } from '../categories/queries.ts'
 import type { Trx } from '../database/db.ts'
 import { chain } from '../maybePromise.ts'
-import type { CreatePetBatch } from './createBatch.ts'
 import { isPetTransitionAllowed, type NewPet, type Pet } from './pet.ts'
+import type { CreatePetBatch } from './queries.postgres.ts'
 import { createPet, deletePet, findPet, listPets, updatePet } from './queries.ts'
 import {
   newPetSchema,
@@ -44,7 +43,6 @@ export const getPetDeprecation: Deprecation = {
 }
 
 type PetRoutesOptions = {
-  readonly baseUrl: string
   /** If the engine can create pets for many requests at once. */
   readonly createBatch?: CreatePetBatch | undefined
   /** An order whose hold has expired is cancelled. Passed in, because orders depend on pets. */
@@ -63,32 +61,30 @@ async function petToChange({ lockPetAndOrder }: PetRoutesOptions, petId: bigint,
   return { pet, hasOrder: openOrder !== undefined }
 }
 
-const listPetsOperation = ({ baseUrl }: PetRoutesOptions) =>
-  defineOperation('listPets', 'GET /pets', {
-    tag: 'Pets',
-    cacheable: true,
-    allowsReplica: true,
-    summary: 'List animals',
-    description:
-      'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
-    scope: 'pets:read',
-    query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
-    requestHeaders: ifNoneMatch,
-    responses: {
-      200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
-      304: { description: 'The page has not changed.', headers: pageEtag },
-    },
-    async read({ query }, context) {
-      const readPage = pageReader(petCursor, `${baseUrl}/pets`, (db, limit, belowId, filter) =>
-        listPets(db, filter, limit, belowId),
-      )
-      const page = await readPage({ query: { ...query, id: query.id && sortedUnique(query.id) } }, context)
-      const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
-      return { ...page, headers: { ...page.headers, ETag } }
-    },
-  })
+const readPage = pageReader(petCursor, listPets)
 
-const createPetOperation = ({ baseUrl, createBatch }: PetRoutesOptions) =>
+const listPetsOperation = defineOperation('listPets', 'GET /pets', {
+  tag: 'Pets',
+  cacheable: true,
+  allowsReplica: true,
+  summary: 'List animals',
+  description:
+    'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
+  scope: 'pets:read',
+  query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
+  requestHeaders: ifNoneMatch,
+  responses: {
+    200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
+    304: { description: 'The page has not changed.', headers: pageEtag },
+  },
+  async read({ query }, context) {
+    const page = await readPage({ query: { ...query, id: query.id && sortedUnique(query.id) } }, context)
+    const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
+    return { ...page, headers: { ...page.headers, ETag } }
+  },
+})
+
+const createPetOperation = ({ createBatch }: PetRoutesOptions) =>
   defineOperation('createPet', 'POST /pets', {
     tag: 'Pets',
     summary: 'Add an animal',
@@ -107,7 +103,7 @@ const createPetOperation = ({ baseUrl, createBatch }: PetRoutesOptions) =>
           now,
           record,
         }))
-        const ids = await createBatch(pets, recordRetentionMs, `${baseUrl}/pets/`)
+        const ids = await createBatch(pets)
         return pets.map(({ pet: { name, categoryId, status } }, index) => {
           const id = ids[index]
           return id === undefined ? undefined : respondWithEtag(201, { id, name, categoryId, status })
@@ -190,7 +186,7 @@ const deletePetOperation = (options: PetRoutesOptions) =>
   })
 
 export const petRoutes = (options: PetRoutesOptions): Operation[] => [
-  listPetsOperation(options),
+  listPetsOperation,
   createPetOperation(options),
   getPetOperation,
   updatePetOperation(options),

@@ -1,15 +1,11 @@
 import type { Socket } from 'node:net'
 import { Connection, type ConnectionHandlers } from './connection.ts'
-import type { ConnectionCloseReason } from './server.ts'
+import type { ConnectionCloseReason, defaultListenBounds } from './server.ts'
 
 /** When fewer connections than this are left, unused ones are closed. */
 const connectionsSpare = 100
 
-type ConnectionBounds = {
-  readonly connectionsMax: number
-  readonly connectionsPerAddressMax: number
-  readonly unfinishedMs: number
-  addressGroup(remoteAddress: string): string | undefined
+type ConnectionBounds = Readonly<typeof defaultListenBounds> & {
   onClosed(reason: ConnectionCloseReason, address: string): void
 }
 

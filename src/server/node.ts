@@ -8,10 +8,15 @@ import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
 import { hasUnambiguousLength, toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
-import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
+import {
+  defaultListenBounds,
+  type Handlers,
+  type ListenAddress,
+  type ListenBounds,
+  type RunningServer,
+} from './server.ts'
 import { Shutdown } from './shutdown.ts'
 
-const defaultHeadersMs = 5_000
 const serverOptions: ServerOptions = {
   requestTimeout: 10_000,
   // Idle connections are closed by a sweep instead of a timer for each response.
@@ -24,32 +29,20 @@ const serverOptions: ServerOptions = {
   // A request without a body has no stream that must be read to its end.
   optimizeEmptyRequests: true,
 }
-const defaultIdleMs = 65_000
 /** A connection is closed when it is idle in more sweeps than this. */
 const idleSweepsMax = 12
-const defaultConnectionsMax = 10_000
-const defaultUnfinishedMs = 1_000
 
 /** An HTTP server on Node that closes the connections of slow, oversized and idle clients. */
 export async function listenOnNode(
   { handle, onConnectionClosed = () => {} }: Handlers,
   { host, port }: ListenAddress,
-  bounds: ListenBounds,
+  given: ListenBounds,
 ): Promise<RunningServer> {
-  const { connectionsMax = defaultConnectionsMax } = bounds
-  const connections = new Connections(
-    {
-      connectionsMax,
-      connectionsPerAddressMax: bounds.connectionsPerAddressMax ?? connectionsMax,
-      unfinishedMs: bounds.unfinishedMs ?? defaultUnfinishedMs,
-      addressGroup: bounds.addressGroup ?? ((address) => address),
-      onClosed: onConnectionClosed,
-    },
-    {
-      serve: (request) => serve(request),
-      reject: (socket, problem) => reject(socket, problem),
-    },
-  )
+  const bounds = { ...defaultListenBounds, ...given, onClosed: onConnectionClosed }
+  const connections = new Connections(bounds, {
+    serve: (request) => serve(request),
+    reject: (socket, problem) => reject(socket, problem),
+  })
 
   function serve(request: NodeRequest): void {
     const write = (handled: ApiResponse) => {
@@ -77,7 +70,7 @@ export async function listenOnNode(
       return connection?.fail('invalid_http')
     connection?.add(new NodeRequest(message, response))
   }
-  const { headersMs = defaultHeadersMs } = bounds
+  const { headersMs, connectionsMax, idleMs } = bounds
   const timeouts = { headersTimeout: headersMs, connectionsCheckingInterval: headersMs / 5 }
   const server = http.createServer({ ...serverOptions, ...timeouts }, onRequest)
   const shutdown = new Shutdown(server, connections)
@@ -97,7 +90,7 @@ export async function listenOnNode(
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
-  const idleSweepMs = (bounds.idleMs ?? defaultIdleMs) / (idleSweepsMax + 1)
+  const idleSweepMs = idleMs / (idleSweepsMax + 1)
   const sweeper = setInterval(() => connections.sweep(idleSweepsMax), idleSweepMs)
   return {
     port: (server.address() as AddressInfo).port,

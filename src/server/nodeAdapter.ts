@@ -15,7 +15,7 @@ export class NodeRequest implements ApiRequest {
   readonly method: string
   readonly target: string
   readonly #hasBody: boolean
-  #problem: RequestProblem | undefined
+  problem: RequestProblem | undefined
   #isContinued = false
   #rejectBody: ((error: BodyError) => void) | undefined
   /** Whether the body is arriving, within a time of its own. */
@@ -29,15 +29,11 @@ export class NodeRequest implements ApiRequest {
     this.target = target ?? ''
     const { 'content-length': length, 'transfer-encoding': encoding } = message.headers
     this.#hasBody = length !== undefined || encoding !== undefined
-    if (target === undefined || !hasValidHost(message)) this.#problem = 'invalid_target'
+    if (target === undefined || !hasValidHost(message)) this.problem = 'invalid_target'
   }
 
   get remoteAddress(): string {
     return this.#message.socket.remoteAddress ?? ''
-  }
-
-  get problem(): RequestProblem | undefined {
-    return this.#problem
   }
 
   /** Whether all of it has arrived. Node knows that of a request without a body only when it has parsed what follows. */
@@ -59,13 +55,13 @@ export class NodeRequest implements ApiRequest {
 
   /** The rest of the request cannot be read. */
   fail(problem: RequestProblem): void {
-    this.#problem = problem
+    this.problem = problem
     this.#rejectBody?.(new BodyError(problem))
   }
 
   async body({ bytesMax, time }: BodyLimits): Promise<Uint8Array | undefined> {
     if (!this.#hasBody) return new Uint8Array()
-    if (this.#problem) throw new BodyError(this.#problem)
+    if (this.problem) throw new BodyError(this.problem)
     if (this.isContinueAwaited) {
       this.response.writeContinue()
       this.#isContinued = true

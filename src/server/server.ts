@@ -19,18 +19,21 @@ export type ConnectionCloseReason = 'address_limit' | 'connection_limit' | 'unfi
 
 export type ListenAddress = { readonly host: string; readonly port: number }
 
-export type ListenBounds = {
+export const defaultListenBounds = {
+  /** How long a client may take to send the headers of a request. */
+  headersMs: 5_000,
+  /** How long a connection may be idle. */
+  idleMs: 65_000,
+  connectionsMax: 10_000,
+  /** Of one address group. */
+  connectionsPerAddressMax: 10_000,
+  /** The group that the connections of an address are counted in; undefined if they are not counted. */
+  addressGroup: (remoteAddress: string): string | undefined => remoteAddress,
+  /** How long a new connection may take to complete a request before it counts as unfinished. */
+  unfinishedMs: 1_000,
+}
+
+export type ListenBounds = Partial<Readonly<typeof defaultListenBounds>> & {
   /** How long a client may take no bytes of a response. */
   readonly stalledMs: number
-  /** How long a client may take to send the headers of a request. */
-  readonly headersMs?: number
-  /** How long a connection may be idle. */
-  readonly idleMs?: number
-  readonly connectionsMax?: number
-  /** Of one address group. */
-  readonly connectionsPerAddressMax?: number
-  /** The group that the connections of an address are counted in; undefined if they are not counted. */
-  readonly addressGroup?: (remoteAddress: string) => string | undefined
-  /** How long a new connection may take to complete a request before it counts as unfinished. */
-  readonly unfinishedMs?: number
 }

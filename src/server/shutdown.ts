@@ -15,30 +15,22 @@ const pollMs = 20
 export class Shutdown {
   readonly #server: Server
   readonly #connections: Connections
-  #isStopping = false
-  #listenerClosed: Promise<void> | undefined
+  /** Whether every response is the last of its connection. */
+  isStopping = false
+  /** Requests that arrive after this is defined are served once it has resolved. */
+  listenerClosed: Promise<void> | undefined
 
   constructor(server: Server, connections: Connections) {
     this.#server = server
     this.#connections = connections
   }
 
-  /** Whether every response is the last of its connection. */
-  get isStopping(): boolean {
-    return this.#isStopping
-  }
-
-  /** Requests that arrive after this is defined are served once it has resolved. */
-  get listenerClosed(): Promise<void> | undefined {
-    return this.#listenerClosed
-  }
-
   async stop(): Promise<void> {
-    this.#isStopping = true
+    this.isStopping = true
     await waitWhile(() => this.#connections.hasRecentlyActive(recentMs), recentMs)
     const { promise: closed, resolve } = Promise.withResolvers<void>()
-    this.#listenerClosed = this.#waitForQuiet().then(() => void this.#server.close(() => resolve()))
-    await this.#listenerClosed
+    this.listenerClosed = this.#waitForQuiet().then(() => void this.#server.close(() => resolve()))
+    await this.listenerClosed
     await waitWhile(
       () => this.#connections.hasServing() || this.#connections.hasRecentlyActive(recentMs),
       deadlineMs,

@@ -32,13 +32,8 @@ export function readableLine(line: Line, isColoured: boolean): string {
   return `${localTime(time)} ${shownLevel} ${withoutControls(text.filter((part) => part !== '').join(' '))}\n${stack}`
 }
 
-/** In the time zone of this machine, as the rest of the terminal. */
-function localTime(time: string): string {
-  const at = new Date(time)
-  return [at.getHours(), at.getMinutes(), at.getSeconds()]
-    .map((part) => String(part).padStart(2, '0'))
-    .join(':')
-}
+/** In the time zone of this machine, as the rest of the terminal: `12:30:59`. */
+const localTime = (time: string): string => new Date(time).toTimeString().slice(0, 8)
 
 function requestText({ status, method, path, ms, ...fields }: Record<string, unknown>): string[] {
   const { code, keyId: key, address, requestId: request } = fields

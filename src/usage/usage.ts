@@ -15,11 +15,6 @@ export const totalsKeyId = 0
 /** One count: `name` is `requests`, `errors`, or a kind and what it counts, such as `rejected.key_banned`. */
 export type UsageRow = { key_id: number; bucket_ms: number; starts_at: number; name: string; count: number }
 
-export const requestsName = 'requests'
-export const errorsName = 'errors'
-export const rejectedName = (code: string): string => `rejected.${code}`
-export const deprecatedName = (operationId: string): string => `deprecated.${operationId}`
-
 /** Whether a request was rejected because of its key, or because it had none. */
 export const isRejection = (status: number): boolean => status === 401 || status === 403 || status === 429
 

@@ -4,16 +4,7 @@ import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
 import { SharedRun } from '../database/sharedRun.ts'
 import { addUsage } from './queries.ts'
-import {
-  buckets,
-  deprecatedName,
-  errorsName,
-  isRejection,
-  rejectedName,
-  requestsName,
-  totalsKeyId,
-  type UsageRow,
-} from './usage.ts'
+import { buckets, isRejection, totalsKeyId, type UsageRow } from './usage.ts'
 
 type UsageCounterOptions = {
   readonly database: Database
@@ -60,10 +51,10 @@ export class UsageCounter {
     if (method === 'OPTIONS' || page) return
     const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
-    if (status >= 500) counts.others = increment(counts.others, errorsName)
+    if (status >= 500) counts.others = increment(counts.others, 'errors')
     else if (code !== undefined && isRejection(status))
-      counts.others = increment(counts.others, rejectedName(code))
-    if (operation?.deprecation) counts.others = increment(counts.others, deprecatedName(operation.id))
+      counts.others = increment(counts.others, `rejected.${code}`)
+    if (operation?.deprecation) counts.others = increment(counts.others, `deprecated.${operation.id}`)
   }
 
   /** Flushes if the interval has passed. */
@@ -131,7 +122,7 @@ export class UsageCounter {
   #collect(): void {
     for (const { startsAt, countsByKey } of this.#minutes.splice(0)) {
       for (const [keyId, { requests, others = [] }] of countsByKey) {
-        for (const [name, count] of [[requestsName, requests] as const, ...others]) {
+        for (const [name, count] of [['requests', requests] as const, ...others]) {
           this.#add(totalsKeyId, startsAt, name, count)
           if (keyId !== totalsKeyId) this.#add(keyId, startsAt, name, count)
         }

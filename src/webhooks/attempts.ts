@@ -45,12 +45,7 @@ type DeliveryQuery = SelectQueryBuilder<Tables, 'webhook_deliveries' | 'webhooks
  * condition literally, so the values of `attempts` are literals. The webhook is given as a range: with an equality a
  * planner may choose the index by id, which holds the deliveries of all webhooks.
  */
-export function nextInLane(
-  deliveries: unknown,
-  webhookId: RawBuilder<unknown>,
-  lane: Lane,
-  now: number,
-): DeliveryQuery {
+export function nextInLane(deliveries: unknown, webhookId: RawBuilder<unknown>, lane: Lane, now: number) {
   const pending = (deliveries as DeliveryQuery)
     .where(sql<boolean>`webhook_id >= ${webhookId} and webhook_id <= ${webhookId}`)
     .where('next_attempt_at', 'is not', null)

@@ -51,12 +51,7 @@ export const findDelivery = (db: Db, webhookId: number, id: number): Promise<Del
     .executeTakeFirst()
 
 /** One page of the deliveries of a webhook, newest first. */
-export function listDeliveries(
-  db: Db,
-  webhookId: number,
-  limit: number,
-  belowId = Number.MAX_SAFE_INTEGER,
-): Promise<Delivery[]> {
+export function listDeliveries(db: Db, webhookId: number, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
   const deliveries = db.selectFrom('webhook_deliveries').selectAll()
   return db.dialect
     .keysetPage(deliveries, [['webhook_id', webhookId]], belowId)

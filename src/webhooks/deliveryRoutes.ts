@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { ApiError, apiErrors } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
-import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Db } from '../database/db.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
@@ -32,33 +31,29 @@ const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{web
   async write({ params }, context) {
     const { trx, now } = context
     const { id } = await webhookToChange(trx, params.webhookId)
-    await recordAudit(trx, byRequest(context), 'webhook.tested', `webhook ${id}`)
+    await recordAudit(trx, context, 'webhook.tested', `webhook ${id}`)
     return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
   },
 })
 
-const listDeliveriesOperation = (baseUrl: string) =>
-  defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
-    ...webhookByIdOperation,
-    summary: 'List deliveries',
-    description: 'Newest first. Deliveries are retained for 30 days, like events.',
-    query: z.object(pageQuery),
-    responses: {
-      200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
-    },
-    read({ params: { webhookId }, query }, context) {
-      async function find(db: Db, limit: number, belowId: number | undefined) {
-        const { id } = await webhookOrNotFound(db, webhookId)
-        // Before the deliveries: those of a cutoff that is complete in between have failed.
-        const cutoffs = await findCutoffs(db, id)
-        const deliveries = await listDeliveries(db, id, limit, belowId)
-        return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
-      }
-      const cursor = new ListCursor(`deliveries ${webhookId}`)
-      const url = `${baseUrl}/webhooks/${webhookId}/deliveries`
-      return pageReader(cursor, url, find, serializeDelivery)({ query }, context)
-    },
-  })
+const listDeliveriesOperation = defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
+  ...webhookByIdOperation,
+  summary: 'List deliveries',
+  description: 'Newest first. Deliveries are retained for 30 days, like events.',
+  query: z.object(pageQuery),
+  responses: { 200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema } },
+  read({ params: { webhookId }, query }, context) {
+    async function find(db: Db, limit: number, belowId: number | undefined) {
+      const { id } = await webhookOrNotFound(db, webhookId)
+      // Before the deliveries: those of a cutoff that is complete in between have failed.
+      const cutoffs = await findCutoffs(db, id)
+      const deliveries = await listDeliveries(db, id, limit, belowId)
+      return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
+    }
+    const cursor = new ListCursor(`deliveries ${webhookId}`)
+    return pageReader(cursor, find, serializeDelivery)({ query }, context)
+  },
+})
 
 const retryDeliveryOperation = defineOperation(
   'retryDelivery',
@@ -83,14 +78,14 @@ const retryDeliveryOperation = defineOperation(
       // It may have been pruned, or deleted with its webhook, since it was read.
       if (!retried) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
       const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
-      await recordAudit(trx, byRequest(context), 'webhook.retried', subject)
+      await recordAudit(trx, context, 'webhook.retried', subject)
       return respond(202, serializeDelivery(retried))
     },
   },
 )
 
-export const deliveryRoutes = (baseUrl: string): Operation[] => [
+export const deliveryRoutes: Operation[] = [
   testWebhookOperation,
-  listDeliveriesOperation(baseUrl),
+  listDeliveriesOperation,
   retryDeliveryOperation,
 ]

@@ -1,5 +1,6 @@
 import type { Selectable, Updateable } from 'kysely'
 import type { Db, Trx } from '../database/db.ts'
+import { firstOf } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { deletedStatus, generateWebhookSecret } from './webhook.ts'
@@ -44,16 +45,12 @@ export async function createWebhook(
   return toWebhook(row)
 }
 
-export async function findWebhook(db: Db, id: number): Promise<Webhook | undefined> {
-  const row = await existing(db).selectAll().where('id', '=', id).executeTakeFirst()
-  return row && toWebhook(row)
-}
+export const findWebhook = (db: Db, id: number) =>
+  firstOf(existing(db).selectAll().where('id', '=', id), toWebhook)
 
 /** Locks the webhook until the end of the transaction. */
-export async function findWebhookForUpdate(trx: Trx, id: number): Promise<Webhook | undefined> {
-  const row = await existing(trx).selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
-  return row && toWebhook(row)
-}
+export const findWebhookForUpdate = (trx: Trx, id: number) =>
+  firstOf(existing(trx).selectAll().where('id', '=', id).forUpdate(), toWebhook)
 
 /** One page of webhooks, newest first. */
 export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
@@ -61,11 +58,7 @@ export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_S
   return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
 }
 
-export async function updateWebhook(
-  trx: Trx,
-  id: number,
-  change: Updateable<Tables['webhooks']>,
-): Promise<Webhook> {
+export async function updateWebhook(trx: Trx, id: number, change: Updateable<Tables['webhooks']>) {
   const updates = trx.updateTable('webhooks').set(change).where('id', '=', id)
   return toWebhook(await updates.returningAll().executeTakeFirstOrThrow())
 }

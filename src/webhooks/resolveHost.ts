@@ -22,11 +22,7 @@ export class ResolveError extends Error {}
  * The addresses of a host name, IPv4 first, from the hosts file or from DNS. Does not use `dns.lookup`, because each call
  * occupies a thread of the pool until the operating system gives up, even if it was aborted. Search domains do not apply.
  */
-export async function resolveHost(
-  host: string,
-  signal: AbortSignal,
-  nameServers?: readonly string[],
-): Promise<ResolvedAddress[]> {
+export async function resolveHost(host: string, signal: AbortSignal, nameServers?: readonly string[]) {
   const name = host.toLowerCase().replace(/\.$/, '')
   const local = lookupInHostsFile(await readHosts(), name)
   if (local.length > 0) return local.map(withFamily)

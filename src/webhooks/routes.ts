@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
 import { defineOperation, type Operation, type Principal, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
-import { type AuditAction, byRequest } from '../audit/audit.ts'
+import type { AuditAction } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
@@ -41,13 +41,10 @@ import {
 import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
-const webhookCursor = new ListCursor('webhooks')
-
 type WebhookRoutesOptions = {
   database: Database
   /** Networks outside the public internet that the operator allows. */
   allowed: BlockList
-  baseUrl: string
   /** The event types that the OpenAPI document describes. */
   kinds: readonly EventKind[]
 }
@@ -59,14 +56,13 @@ async function newestEventId(database: Database, trx: Trx): Promise<number> {
   return lastEventId(trx, eventIdMax)
 }
 
-const listWebhooksOperation = ({ baseUrl }: WebhookRoutesOptions) =>
-  defineOperation('listWebhooks', 'GET /webhooks', {
-    ...webhookOperation,
-    summary: 'List webhooks',
-    query: z.object(pageQuery),
-    responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
-    read: pageReader(webhookCursor, `${baseUrl}/webhooks`, listWebhooks, serializeWebhook),
-  })
+const listWebhooksOperation = defineOperation('listWebhooks', 'GET /webhooks', {
+  ...webhookOperation,
+  summary: 'List webhooks',
+  query: z.object(pageQuery),
+  responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
+  read: pageReader(new ListCursor('webhooks'), listWebhooks, serializeWebhook),
+})
 
 const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptions) =>
   defineOperation('createWebhook', 'POST /webhooks', {
@@ -87,7 +83,7 @@ const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptio
         throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
       const webhook = await createWebhook(trx, body, await newestEventId(database, trx), now)
       await recordWebhookStart(trx, webhook.id)
-      await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
+      await recordAudit(trx, context, 'webhook.created', `webhook ${webhook.id}`)
       return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
     },
   })
@@ -129,7 +125,7 @@ const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
       const failedTypes = typesToFail(webhook, updated, principal)
       if (failedTypes.length > 0) await failPendingDeliveries(trx, id, now, failedTypes)
       for (const action of changesOf(webhook, updated))
-        await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
+        await recordAudit(trx, context, action, `webhook ${id}`)
       return respond(200, serializeWebhook(updated))
     },
   })
@@ -144,7 +140,7 @@ const deleteWebhookOperation = defineOperation('deleteWebhook', 'DELETE /webhook
     requireEventAccess(webhook.events, principal)
     await markWebhookDeleted(trx, webhook.id)
     await deleteWebhookAndDeliveries(trx, webhook.id, now)
-    await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
+    await recordAudit(trx, context, 'webhook.deleted', `webhook ${webhook.id}`)
     return respond(204)
   },
 })
@@ -169,20 +165,20 @@ const rotateWebhookSecretOperation = defineOperation(
       requireEventAccess(webhook.events, principal)
       const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
       const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)
-      await recordAudit(trx, byRequest(context), 'webhook.rotated', `webhook ${webhook.id}`)
+      await recordAudit(trx, context, 'webhook.rotated', `webhook ${webhook.id}`)
       return respond(200, { ...serializeWebhook(rotated), secret: rotated.secret })
     },
   },
 )
 
 export const webhookRoutes = (options: WebhookRoutesOptions): Operation[] => [
-  listWebhooksOperation(options),
+  listWebhooksOperation,
   createWebhookOperation(options),
   getWebhookOperation,
   updateWebhookOperation(options),
   deleteWebhookOperation,
   rotateWebhookSecretOperation,
-  ...deliveryRoutes(options.baseUrl),
+  ...deliveryRoutes,
 ]
 
 /**

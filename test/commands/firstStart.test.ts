@@ -3,12 +3,12 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describe, type TestContext, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { createClient } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
-import { serverFor, stopped } from '../support/servers.ts'
+import { type Server, SuiteCleanup, serverFor, stopped } from '../support/servers.ts'
 
 const anyKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/g
 
@@ -17,27 +17,31 @@ const bare = { isBare: true }
 const firstServer = async (t: TestContext, env: Record<string, string> = {}) =>
   serverFor(t, { ...(await databaseFor(t, bare)), ...env })
 
-describe('the first start', () => {
-  for (const { host, shown } of [
-    { host: '127.0.0.1', shown: '127.0.0.1' },
-    { host: '0.0.0.0', shown: 'localhost' },
-  ]) {
-    test(`on ${host} prints the addresses of the API, the console and the docs, and they respond`, async (t) => {
-      const { output } = await firstServer(t, { HOST: host })
-      for (const [name, path, status] of [
-        ['API', '/v1', 401],
-        ['Console', '/console', 200],
-        ['Docs', '/docs', 200],
-      ] as const) {
-        const address = new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(output.stdout)?.[1]
-        assert.match(address ?? '', new RegExp(`^http://${shown}:\\d+${path}$`))
-        assert.equal((await fetch(address as string)).status, status)
-      }
-    })
+async function assertAddresses(stdout: string, host: string) {
+  for (const [name, path, status] of [
+    ['API', '/v1', 401],
+    ['Console', '/console', 200],
+    ['Docs', '/docs', 200],
+  ] as const) {
+    const address = new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(stdout)?.[1]
+    assert.match(address ?? '', new RegExp(`^http://${host}:\\d+${path}$`))
+    assert.equal((await fetch(address as string)).status, status)
   }
+}
 
-  test('prints the operator key, which can manage keys', async (t) => {
-    const { output, operatorKey, request } = await firstServer(t)
+describe('the first start', () => {
+  const cleanup = new SuiteCleanup()
+  let server: Server
+  before(async () => {
+    server = await serverFor(cleanup, await databaseFor(cleanup, bare))
+  })
+  after(() => cleanup.end())
+
+  test('prints the addresses of the API, the console and the docs, and they respond', () =>
+    assertAddresses(server.output.stdout, '127.0.0.1'))
+
+  test('prints the operator key, which can manage keys', async () => {
+    const { output, operatorKey, request } = server
     assert.match(operatorKey ?? '', /^ps_live_[0-9A-Za-z]{36}$/)
     assert.deepEqual(new Set(output.stdout.match(anyKey)), new Set([operatorKey]))
     const keys = await request('GET', '/v1/keys', { key: operatorKey })
@@ -48,38 +52,42 @@ describe('the first start', () => {
   })
 
   test('prints a curl command that works in a shell', async (t) => {
-    const { output } = await firstServer(t)
-    const line = /^ *(curl .*)$/m.exec(output.stdout)?.[1]
+    const line = /^ *(curl .*)$/m.exec(server.output.stdout)?.[1]
     assert.ok(line)
     assert.deepEqual(JSON.parse(await paste(t, line)), [])
   })
 
-  test('prints export lines that work with the examples of the guides', async (t) => {
-    const { output, operatorKey } = await firstServer(t)
-    const lines = output.stdout.match(/^ *export \S+$/gm) ?? []
+  test('prints export lines that work with the examples of the guides', async () => {
+    const lines = server.output.stdout.match(/^ *export \S+$/gm) ?? []
     const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY"'].join('\n')
     const [api, key] = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
-    assert.equal(key, operatorKey)
+    assert.equal(key, server.operatorKey)
     const response = await fetch(`${api}/pets`, { headers: { Authorization: `Bearer ${key}` } })
     assert.deepEqual(await response.json(), [])
   })
 
-  test('warns of an unknown setting', async (t) => {
-    const server = await firstServer(t, { PETSTORE_LOGLEVEL: 'debug' })
-    const { stderr } = await stopped(server)
-    assert.match(stderr, /"msg":"PETSTORE_LOGLEVEL is not a setting .*Did you mean PETSTORE_LOG_LEVEL\?"/)
-  })
-
-  test('in staging creates a staging key', async (t) => {
-    const { operatorKey } = await firstServer(t, { PETSTORE_ENV: 'staging' })
-    assert.match(operatorKey ?? '', /^ps_test_/)
-  })
-
-  test('does not log the key', async (t) => {
-    const server = await firstServer(t)
-    const { stderr } = await stopped(server)
+  test('does not log the key; the second start prints none, and the first key still works', async (t) => {
+    const { code, stderr } = await stopped(server)
+    assert.equal(code, 0)
     assert.match(stderr, /"msg":"started"/)
     assert.ok(!stderr.includes(server.operatorKey as string))
+    const second = await serverFor(t, server.databaseEnv)
+    assert.doesNotMatch(second.output.stdout, anyKey)
+    assert.doesNotMatch(second.output.stdout, /curl|operator key/)
+    assert.match(second.output.stdout, /^Lost your key\? "petstore keys list"/m)
+    assert.equal((await second.request('GET', '/v1/keys', { key: server.operatorKey })).status, 200)
+    assert.equal((await stopped(second)).code, 0)
+    const third = await serverFor(t, { ...server.databaseEnv, npm_lifecycle_event: 'start' })
+    assert.match(third.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
+  })
+
+  test('on all addresses and in staging, with an unknown setting', async (t) => {
+    const settings = { HOST: '0.0.0.0', PETSTORE_ENV: 'staging', PETSTORE_LOGLEVEL: 'debug' }
+    const staging = await firstServer(t, settings)
+    await assertAddresses(staging.output.stdout, 'localhost')
+    assert.match(staging.operatorKey ?? '', /^ps_test_/)
+    const { stderr } = await stopped(staging)
+    assert.match(stderr, /"msg":"PETSTORE_LOGLEVEL is not a setting .*Did you mean PETSTORE_LOG_LEVEL\?"/)
   })
 
   test('that cannot listen creates no key: the next start prints it', async (t) => {
@@ -92,23 +100,6 @@ describe('the first start', () => {
     assert.ok(operatorKey)
     assert.equal((await request('GET', '/v1/keys', { key: operatorKey })).json.length, 1)
   })
-})
-
-test('the second start prints no key, and the first key still works', async (t) => {
-  const first = await firstServer(t)
-  assert.equal((await stopped(first)).code, 0)
-  const second = await serverFor(t, first.databaseEnv)
-  assert.doesNotMatch(second.output.stdout, anyKey)
-  assert.doesNotMatch(second.output.stdout, /curl|operator key/)
-  assert.match(second.output.stdout, /^Lost your key\? "petstore keys list"/m)
-  assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
-})
-
-test('after npm start, the hint names commands of npm', async (t) => {
-  const first = await firstServer(t)
-  assert.equal((await stopped(first)).code, 0)
-  const second = await serverFor(t, { ...first.databaseEnv, npm_lifecycle_event: 'start' })
-  assert.match(second.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
 })
 
 describe('PETSTORE_ADMIN_KEY', () => {

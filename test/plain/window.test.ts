@@ -139,7 +139,7 @@ function assertSame(subject: Subject, model: Model, limits: Limits, now: number)
   }
   const ban = model.banAt(now)
   assert.equal(isBanned(subject.state, now), ban !== undefined)
-  if (ban) assert.equal(subject.state.bannedUntil, ban.endsAt)
+  if (ban) assert.equal(subject.state.banned_until, ban.endsAt)
 }
 
 const start = Date.UTC(2026, 10, 15)
@@ -298,8 +298,8 @@ test('bans last 5, 10, 20 minutes and so on up to 24 hours, and 5 minutes again 
   const beBanned = () => {
     subject.request(allowed, now)
     assert.equal(subject.request(allowed, now), 'banned')
-    lengths.push((subject.state.bannedUntil - now) / minuteMs)
-    now = subject.state.bannedUntil
+    lengths.push((subject.state.banned_until - now) / minuteMs)
+    now = subject.state.banned_until
   }
   for (let i = 0; i < 11; i++) beBanned()
   assert.deepEqual(lengths, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440])
@@ -338,7 +338,7 @@ test('after a ban is lifted, the next one lasts 5 minutes', () => {
   subject.request(allowed, start)
   subject.unbannedAt = start + 1
   assert.equal(subject.request(allowed, start + 2), 'banned')
-  assert.equal(subject.state.bannedUntil, start + 2 + 5 * minuteMs)
+  assert.equal(subject.state.banned_until, start + 2 + 5 * minuteMs)
 })
 
 test('lifting a ban does not affect a ban that starts later', () => {

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { eraseFromIdempotencyRecords, pruneIdempotencyRecords } from '../../src/api/idempotency.ts'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
-import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
+import { createKnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
 import type { Database } from '../../src/database/database.ts'
@@ -209,7 +209,7 @@ describe('a page reads few more rows than it returns, in a large database with s
   for (const [what, filter] of Object.entries(petFilters)) {
     test(`animals: ${what}`, async () => {
       for (const belowId of [undefined, half - 500, 50])
-        await assertReadsFor(pageMax, petsPageQuery(database.read, filter, pageMax, belowId).compile())
+        await assertReadsFor(pageMax, petsPageQuery(database.read, pageMax, belowId, filter).compile())
     })
   }
 
@@ -219,7 +219,7 @@ describe('a page reads few more rows than it returns, in a large database with s
         for (const belowId of [undefined, others / 2, 50])
           await assertReadsFor(
             pageMax,
-            ordersPageQuery(database.read, { status, petId }, pageMax, belowId).compile(),
+            ordersPageQuery(database.read, pageMax, belowId, { status, petId }).compile(),
           )
       })
     }
@@ -326,7 +326,11 @@ test('counting a request scans no table', async () => {
     banAfterRejections: 100,
     limitClock: undefined,
   })
-  const keys = postgresKeyStore(new ApiKeyCache(counting, 'production'), limiter, new KnownSecrets(counting))
+  const keys = postgresKeyStore(
+    new ApiKeyCache(counting, 'production'),
+    limiter,
+    createKnownSecrets(counting),
+  )
   const consume = (token: string | undefined, address: string) =>
     keys.consume(token, { authorization: undefined, address, rateLimitExempt: false })
   const before = await scansOf()

@@ -83,20 +83,22 @@ describe('orders that wait for a locked animal', () => {
     )
     // Two of each instance: the others wait in their process.
     await untilWaiting(client, 4)
-    for (const { request } of services) {
-      assert.equal((await request('GET', '/v1/pets', { key })).status, 200)
-      assert.equal((await request('GET', '/v1/events', { key })).status, 200)
-      assertError(await request('GET', '/v1/pets', { key: 'unknown' }), 401, 'invalid_api_key')
-      const body = { name: 'Other', categoryId: 3 }
-      assert.equal((await request('POST', '/v1/pets', { key, body })).status, 201)
-      const headers = { 'idempotency-key': `other-${services.length}` }
-      assert.equal(
-        (await request('POST', '/v1/categories', { key, headers, body: { name: 'Other' } })).status,
-        201,
-      )
-    }
+    // At the same time: the waits for the lock end after 2 s.
+    const others = services.flatMap(({ request }, index) => [
+      request('GET', '/v1/pets', { key }),
+      request('GET', '/v1/events', { key }),
+      request('GET', '/v1/pets', { key: 'unknown' }),
+      request('POST', '/v1/pets', { key, body: { name: 'Other', categoryId: 3 } }),
+      request('POST', '/v1/categories', {
+        key,
+        headers: { 'idempotency-key': `other-${index}` },
+        body: { name: `Other ${index}` },
+      }),
+    ])
+    const statuses = (await Promise.all(others)).map(({ status }) => status)
     assert.equal(await waitersOf(client), 4)
     await holder.query('COMMIT')
+    assert.deepEqual(statuses, [200, 200, 401, 201, 201, 200, 200, 401, 201, 201])
     const responses = await Promise.all(waiting)
     assert.deepEqual(tally(responses.map((response) => response?.status)), { 201: 1, 409: orders - 1 })
   })
@@ -114,12 +116,13 @@ describe('orders that wait for a locked animal', () => {
     await holder.query('BEGIN; SELECT 1 FROM pets FOR UPDATE')
     const waiting = petIds.map((petId) => first.request('POST', '/v1/store/orders', { key, body: { petId } }))
     await untilWaiting(client, poolMax)
-    for (let turn = 0; turn < 10; turn++) {
-      assert.equal((await first.request('GET', '/v1/pets', { key })).status, 200)
-      assert.equal((await first.request('GET', '/v1/events', { key })).status, 200)
-    }
+    const reads = Array.from({ length: 10 }, (_, turn) =>
+      first.request('GET', turn % 2 === 0 ? '/v1/pets' : '/v1/events', { key }),
+    )
+    const statuses = (await Promise.all(reads)).map(({ status }) => status)
     assert.equal(await waitersOf(client), poolMax)
     await holder.query('COMMIT')
+    assert.deepEqual(tally(statuses), { 200: 10 })
     const responses = await Promise.all(waiting)
     assert.deepEqual(tally(responses.map(({ status }) => status)), { 201: orders })
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
-import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
+import { createKnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { DatabaseUnavailableError } from '../../src/database/database.ts'
 import { addressLimits } from '../../src/limits/window.ts'
 import type { ClientResponse } from '../support/client.ts'
@@ -143,7 +143,7 @@ test('a secret that was removed is unknown again', async (t) => {
 
 test('secrets are looked up by one statement at a time, apart from those of addresses with requests left, and a bounded number waits', async (t) => {
   const { env, database } = await openDatabaseFor(t)
-  const secrets = new KnownSecrets(database, { waitingMax: 1_000 })
+  const secrets = createKnownSecrets(database, { waitingMax: 1_000 })
   assert.equal(await secrets.lookUp(hashApiKey(madeUp()), true), false)
   const client = await clientFor(t, env)
   const observer = await clientFor(t, env)

@@ -135,7 +135,7 @@ test('requests that race with eviction and flushes are counted exactly', async (
         const expected = Math.min(requested, limits.perMinute)
         assert.equal(admitted.get(id) ?? 0, expected)
         const stored = await findLimitState(database.read, firstId + id)
-        assert.equal(stored?.state.minuteUsed ?? 0, expected)
+        assert.equal(stored?.state.minute_used ?? 0, expected)
         assert.equal(stored?.state.rejections ?? 0, requested - expected)
       }
     }),
@@ -173,7 +173,7 @@ test('flushes that are requested during a flush share the next one', async () =>
   assert.equal(new Set(others).size, 1)
   await Promise.all([first, ...others])
   assert.equal(writes, 2)
-  assert.equal((await findLimitState(database.read, 1))?.state.minuteUsed, 2)
+  assert.equal((await findLimitState(database.read, 1))?.state.minute_used, 2)
 })
 
 test('counts of a database that was replaced are dropped, not written to the new one', async () => {
@@ -189,7 +189,7 @@ test('counts of a database that was replaced are dropped, not written to the new
   for (const _ of range(0, 5)) await limiter.consume(keyWith(1), start)
   isSame = false
   await limiter.flush()
-  assert.equal((await findLimitState(database.read, 1))?.state.minuteUsed, 1)
+  assert.equal((await findLimitState(database.read, 1))?.state.minute_used, 1)
   const { windows } = await limiter.peek(keyWith(1), start)
   assert.equal(windows.minute.remaining, limits.perMinute - 1)
 })

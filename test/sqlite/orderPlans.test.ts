@@ -61,15 +61,15 @@ for (const status of [undefined, ...orderStatuses]) {
       const filter = [status ?? 'any status', petId === undefined ? 'any animal' : 'one animal'].join(', ')
       const where = belowId === undefined ? 'first page' : 'page in the middle'
       test(`the ${where} of orders of ${filter} is found by an index alone, with no sorting`, () => {
-        assertByIndex(planOf(ordersPageQuery(database.read, { status, petId }, 101, belowId).compile()))
+        assertByIndex(planOf(ordersPageQuery(database.read, 101, belowId, { status, petId }).compile()))
       })
     }
   }
 }
 
 test('each combination of filters has an index that knows its order', () => {
-  const used = (filter: Parameters<typeof ordersPageQuery>[1]) =>
-    planOf(ordersPageQuery(database.read, filter, 101, orders / 2).compile())[0] ?? ''
+  const used = (filter: Parameters<typeof ordersPageQuery>[3]) =>
+    planOf(ordersPageQuery(database.read, 101, orders / 2, filter).compile())[0] ?? ''
   assert.match(used({}), /INTEGER PRIMARY KEY \(rowid<\?\)/)
   assert.match(used({ status: 'delivered' }), /orders_by_status \(status=\? AND id<\?\)/)
   assert.match(used({ petId: 7n }), /orders_by_pet \(pet_id=\? AND id<\?\)/)

@@ -57,7 +57,7 @@ for (const [what, filter] of Object.entries(filters)) {
     ['last page', 50],
   ] as const) {
     test(`the ${where} of ${what} is found by an index alone, with no sorting`, () => {
-      const query = petsPageQuery(database.read, filter, 101, belowId).compile()
+      const query = petsPageQuery(database.read, 101, belowId, filter).compile()
       const plan = connection.prepare(`EXPLAIN QUERY PLAN ${query.sql}`).all(...bound(query.parameters))
       const steps = plan.map(({ detail }) => String(detail))
       const text = steps.join('\n')
@@ -73,7 +73,7 @@ for (const [what, filter] of Object.entries(filters)) {
 
 test('each combination of status and category has an index that knows its order, and all that a page shows', () => {
   const used = (filter: PetFilter) => {
-    const query = petsPageQuery(database.read, filter, 101, animals / 2).compile()
+    const query = petsPageQuery(database.read, 101, animals / 2, filter).compile()
     const [step] = connection.prepare(`EXPLAIN QUERY PLAN ${query.sql}`).all(...bound(query.parameters))
     return String(step?.detail)
   }
@@ -87,12 +87,10 @@ test('each combination of status and category has an index that knows its order,
 })
 
 test('every page of a list is correct', async () => {
-  const page = await petsPageQuery(
-    database.read,
-    { status: 'sold', categoryId: 7n },
-    3,
-    animals / 2,
-  ).execute()
+  const page = await petsPageQuery(database.read, 3, animals / 2, {
+    status: 'sold',
+    categoryId: 7n,
+  }).execute()
   const expected = Array.from({ length: animals / 2 - 1 }, (_, index) => animals / 2 - 1 - index)
     .filter((id) => id % 7 === 0 && id % categories === 7)
     .slice(0, 3)

@@ -8,6 +8,7 @@ import { openSqlite } from '../../src/database/sqlite/open.ts'
 import { type DatabaseEnv, databaseFor, engine, inDatabase, openTestDatabase } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 import { schemaOf } from '../support/schema.ts'
+import { startTestService } from '../support/service.ts'
 
 /** Opens a database without migrating it. */
 const openUnmigrated = ({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): Database | Promise<Database> =>
@@ -85,46 +86,22 @@ test('a migration that fails half-way changes nothing, and can be tried again', 
 })
 
 describe('a database of a newer version', () => {
-  const newerFor = async (t: TestContext): Promise<DatabaseEnv> => {
+  // test/commands/migrations.test.ts has the messages of the commands.
+  test('is not opened on any attempt, and not changed', async (t) => {
     const env = await databaseFor(t)
     await inDatabase(env, (database) => migrate(database, 0, [...migrations, nextMigration]))
-    return env
-  }
-
-  test('is not opened on any attempt, and not changed', async (t) => {
-    const env = await newerFor(t)
     for (const _ of [1, 2]) await assert.rejects(openTestDatabase(env), SchemaTooNewError)
+    await assert.rejects(startTestService({ ...env, PETSTORE_AUTO_MIGRATE: 'false' }), /newer version/)
     const database = await openUnmigrated(env)
     t.after(() => database.close())
     assert.equal((await versionsOf(database)).length, migrations.length + 1)
     assert.deepEqual(await database.read.selectFrom('pets').selectAll().execute(), [])
     assert.deepEqual(await database.read.selectFrom('api_keys').selectAll().execute(), [])
   })
-
-  for (const args of [['serve'], ['migrate'], ['seed'], ['keys', 'list'], ['export']]) {
-    test(`is rejected by ${args.join(' ')} with a clear message`, async (t) => {
-      const { code, stdout, stderr } = await runPetstore(args, { PORT: '0', ...(await newerFor(t)) })
-      assert.equal(code, 1)
-      assert.equal(stdout, '')
-      assert.equal(
-        stderr,
-        `The database has schema version ${migrations.length + 1}, but this version of petstore supports versions up to ${migrations.length}: run the newer version that wrote it.\n`,
-      )
-    })
-  }
-
-  test('is rejected by serve without automatic migration', async (t) => {
-    const env = { ...(await newerFor(t)), PORT: '0', PETSTORE_AUTO_MIGRATE: 'false' }
-    const { code, stdout, stderr } = await runPetstore(['serve'], env)
-    assert.deepEqual([code, stdout], [1, ''])
-    assert.match(stderr, /newer version/)
-  })
 })
 
 describe('a database of an unreleased version', () => {
   const unreleasedNames = ['first-release', 'store', 'shared-store', 'covering-indexes', 'stream-limits']
-  const unreleased =
-    'This database was made by an unreleased version. Export it with the version that made it, then import it here.'
 
   async function unreleasedFor(t: TestContext, names: readonly string[]): Promise<DatabaseEnv> {
     const env = await databaseFor(t, { isBare: true })
@@ -143,24 +120,12 @@ describe('a database of an unreleased version', () => {
     test(`with ${names.length} migrations is not opened, and not changed`, async (t) => {
       const env = await unreleasedFor(t, names)
       await assert.rejects(openTestDatabase(env), UnreleasedSchemaError)
+      const service = startTestService({ ...env, PETSTORE_AUTO_MIGRATE: 'false' })
+      await assert.rejects(service, /unreleased version/)
       const database = await openUnmigrated(env)
       t.after(() => database.close())
       assert.equal((await versionsOf(database)).length, names.length)
       assert.equal(await database.read.dialect.hasTable(database.read, 'pets'), false)
-    })
-  }
-
-  for (const [command, isAutoMigrate] of [
-    ['serve', 'true'],
-    ['serve', 'false'],
-    ['migrate', 'true'],
-    ['export', 'true'],
-  ] as const) {
-    test(`is rejected by ${command} with PETSTORE_AUTO_MIGRATE=${isAutoMigrate}`, async (t) => {
-      const env = await unreleasedFor(t, unreleasedNames)
-      const settings = { ...env, PORT: '0', PETSTORE_AUTO_MIGRATE: isAutoMigrate }
-      const { code, stdout, stderr } = await runPetstore([command], settings)
-      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `${unreleased}\n` })
     })
   }
 })

@@ -76,28 +76,24 @@ for (const [length, what] of [
   })
 }
 
-test('no trace is left of a hundred customers that are erased in random order', async () => {
-  const own = await startOrderClient()
-  try {
-    const orders = await Promise.all(
-      Array.from({ length: 100 }, async (_, n) => {
-        const person = uniqueCustomer((n * 37) % 1_000)
-        const { customer, note } = person
-        const placed = await own.call('POST', '/v1/store/orders', {
-          body: { petId: await own.addPet(), customer, note },
-          headers: n % 2 === 0 ? {} : { 'idempotency-key': `many-${n}` },
-        })
-        return { id: placed.json.id as number, person }
-      }),
-    )
-    for (const { id } of orders) if (id % 3 === 0) await own.move(id, id % 2 === 0 ? 'approved' : 'cancelled')
-    const byChance = orders.toSorted((a, b) => ((a.id * 61) % 101) - ((b.id * 61) % 101))
-    for (const { id } of byChance) await own.call('DELETE', `/v1/store/orders/${id}/customer`)
-    const traces = orders.flatMap(({ person }) => person.traces)
-    await allTracesDisappear({ traces }, own.service.databaseEnv)
-  } finally {
-    await own.service.stop()
-  }
+test('no trace is left of many customers that are erased in random order', async () => {
+  const orders = await Promise.all(
+    Array.from({ length: 30 }, async (_, n) => {
+      const person = uniqueCustomer((n * 37) % 1_000)
+      const { customer, note } = person
+      const placed = await client.call('POST', '/v1/store/orders', {
+        body: { petId: await client.addPet(), customer, note },
+        headers: n % 2 === 0 ? {} : { 'idempotency-key': `many-${n}` },
+      })
+      return { id: placed.json.id as number, person }
+    }),
+  )
+  for (const { id } of orders)
+    if (id % 3 === 0) await client.move(id, id % 2 === 0 ? 'approved' : 'cancelled')
+  const byChance = orders.toSorted((a, b) => ((a.id * 61) % 101) - ((b.id * 61) % 101))
+  for (const { id } of byChance) await client.call('DELETE', `/v1/store/orders/${id}/customer`)
+  const traces = orders.flatMap(({ person }) => person.traces)
+  await allTracesDisappear({ traces }, client.service.databaseEnv)
 })
 
 test('a retry returns the first response without the customer and places no new order', async () => {

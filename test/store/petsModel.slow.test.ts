@@ -1,5 +1,5 @@
 import { test } from 'node:test'
 import { comparePetsWithModel } from '../support/petsModel.ts'
 
-test('the service agrees with a model of the animals over 20 runs of random operations', () =>
-  comparePetsWithModel(20))
+test('the service agrees with a model of the animals over 24 runs of random operations', () =>
+  comparePetsWithModel(24))

@@ -5,5 +5,5 @@ import { startOrderClient } from '../support/orderClient.ts'
 test('exactly one of many simultaneous orders for one pet is placed, 20 times', async (t) => {
   const orderClient = await startOrderClient()
   t.after(() => orderClient.service.stop())
-  await contestPets(orderClient, 20)
+  await contestPets(orderClient, { contests: 20, simultaneous: 500 })
 })

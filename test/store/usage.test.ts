@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Database } from '../../src/database/database.ts'
 import { UsageCounter } from '../../src/usage/usageCounter.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { times } from '../support/rateLimits.ts'
 import { assertError } from '../support/responses.ts'
+import { SuiteCleanup } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -197,10 +199,17 @@ const finished = {
 }
 
 describe('the counter', () => {
+  let database: Database
+  const cleanup = new SuiteCleanup()
+  before(async () => {
+    database = (await openDatabaseFor(cleanup)).database
+  })
+  beforeEach(() => database.write((trx) => trx.deleteFrom('usage_counts').execute()))
+  after(() => cleanup.end())
+
   const principalOf = (keyId: number) => ({ keyId, token: '', scopes: new Set<string>(), origins: [] })
 
-  test('counts keys beyond its bound in the total only', async (t) => {
-    const { database } = await openDatabaseFor(t)
+  test('counts keys beyond its bound in the total only', async () => {
     const options = { database, clock: service.now, ...intervals, isSameDatabase: async () => true }
     const usage = new UsageCounter({ ...options, entriesMax: 3 })
     for (let keyId = 1; keyId <= 5; keyId++) usage.count({ ...finished, principal: principalOf(keyId) })
@@ -222,8 +231,7 @@ describe('the counter', () => {
     )
   })
 
-  test('keeps the counts of a flush that failed, and drops those of a replaced database', async (t) => {
-    const { database } = await openDatabaseFor(t)
+  test('keeps the counts of a flush that failed, and drops those of a replaced database', async () => {
     let isFailing = true
     let isSame = true
     const usage = new UsageCounter({
@@ -251,8 +259,7 @@ describe('the counter', () => {
     assert.deepEqual(await total(), [2, 2])
   })
 
-  test('reads write the counts at most once in an interval, and do not fail if that fails', async (t) => {
-    const { database } = await openDatabaseFor(t)
+  test('reads write the counts at most once in an interval, and do not fail if that fails', async () => {
     let flushes = 0
     let isFailing = false
     const options = {
@@ -277,8 +284,7 @@ describe('the counter', () => {
     assert.ok(flushes > 1)
   })
 
-  test('writes any number of counts in bounded pieces', async (t) => {
-    const { database } = await openDatabaseFor(t)
+  test('writes any number of counts in bounded pieces', async () => {
     const options = { database, clock: service.now, ...intervals, isSameDatabase: async () => true }
     const usage = new UsageCounter(options)
     for (let keyId = 1; keyId <= 1_200; keyId++) usage.count({ ...finished, principal: principalOf(keyId) })

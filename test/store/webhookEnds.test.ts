@@ -6,28 +6,41 @@ import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook, updateWebhook } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { startOfTests, startTestService } from '../support/service.ts'
+import { startOfTests } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 import { hang, loopbackAllowed, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 const dayMs = 86_400_000
 
-async function stage(t: TestContext) {
+const service = useService(loopbackAllowed)
+const send = (method: string, path: string, body?: unknown) =>
+  service.request(method, path, { key: service.operatorKey, body })
+const addPet = (name: string) => send('POST', '/v1/pets', { name, categoryId: 1 })
+
+async function receiverFor(t: TestContext) {
   const receiver = await startWebhookReceiver()
-  const service = await startTestService(loopbackAllowed)
-  t.after(async () => {
-    await receiver.stop()
-    await service.stop()
-  })
-  const send = (method: string, path: string, body?: unknown) =>
-    service.request(method, path, { key: service.operatorKey, body })
-  const { id } = (await send('POST', '/v1/webhooks', { url: receiver.url, events: ['pet.created'] })).json
-  const addPet = (name: string) => send('POST', '/v1/pets', { name, categoryId: 1 })
-  const deliveries = async () => (await send('GET', `/v1/webhooks/${id}/deliveries`)).json
-  return { receiver, service, send, id, addPet, deliveries }
+  t.after(() => receiver.stop())
+  return receiver
 }
 
+/** A webhook that is deleted after the test. */
+async function stage(t: TestContext) {
+  const receiver = await receiverFor(t)
+  const { id } = (await send('POST', '/v1/webhooks', { url: receiver.url, events: ['pet.created'] })).json
+  t.after(() => send('DELETE', `/v1/webhooks/${id}`))
+  const deliveries = async () => (await send('GET', `/v1/webhooks/${id}/deliveries`)).json
+  return { receiver, id, deliveries }
+}
+
+test('the first webhook receives only the events after its registration', async (t) => {
+  await addPet('before')
+  const { receiver } = await stage(t)
+  await addPet('after')
+  assert.equal((await receiver.until(1)).data.name, 'after')
+})
+
 test('deliveries that were pending when a webhook was disabled are not sent after it is enabled again', async (t) => {
-  const { receiver, send, id, addPet, deliveries } = await stage(t)
+  const { receiver, id, deliveries } = await stage(t)
   receiver.reply = 500
   await addPet('first')
   await receiver.until(1)
@@ -50,31 +63,13 @@ test('deliveries that were pending when a webhook was disabled are not sent afte
 })
 
 test('a stop does not wait for an endpoint that hangs, and the message is sent after the restart', async (t) => {
-  const { receiver, service, addPet } = await stage(t)
+  const { receiver } = await stage(t)
   receiver.reply = hang
   await addPet('patient')
   const first = await receiver.until(1)
   receiver.reply = 204
   await service.restart()
   assert.equal((await receiver.until(2)).id, first.id)
-})
-
-test('the first webhook receives only the events after its registration', async (t) => {
-  const service = await startTestService(loopbackAllowed)
-  t.after(() => service.stop())
-  await service.request('POST', '/v1/pets', {
-    key: service.operatorKey,
-    body: { name: 'before', categoryId: 1 },
-  })
-  const receiver = await startWebhookReceiver()
-  t.after(() => receiver.stop())
-  const hook = { url: receiver.url, events: ['pet.created'] }
-  await service.request('POST', '/v1/webhooks', { key: service.operatorKey, body: hook })
-  await service.request('POST', '/v1/pets', {
-    key: service.operatorKey,
-    body: { name: 'after', categoryId: 1 },
-  })
-  assert.equal((await receiver.until(1)).data.name, 'after')
 })
 
 test('deliveries are deleted after 30 days, including pending ones of a paused webhook', async (t) => {
@@ -93,10 +88,11 @@ test('deliveries are deleted after 30 days, including pending ones of a paused w
 })
 
 test('without keys:manage, a webhook with key events cannot be changed, rotated, retried or deleted', async (t) => {
-  const { receiver, service, send } = await stage(t)
+  const receiver = await receiverFor(t)
   receiver.reply = 500
   const hook = { url: receiver.url, events: ['key.created'] }
   const { id } = (await send('POST', '/v1/webhooks', hook)).json
+  t.after(() => send('DELETE', `/v1/webhooks/${id}`))
   await service.makeKey()
   await receiver.until(1)
   const manager = await service.makeKey({ scopes: ['webhooks:manage'] })
@@ -119,23 +115,22 @@ test('without keys:manage, a webhook with key events cannot be changed, rotated,
 })
 
 test('a response from the old URL after the URL was changed does not affect the webhook', async (t) => {
-  const { receiver, send: sendRequest, id, addPet } = await stage(t)
-  const moved = await startWebhookReceiver()
-  t.after(() => moved.stop())
+  const { receiver, id } = await stage(t)
+  const moved = await receiverFor(t)
   const sendResponses: (() => void)[] = []
   receiver.reply = { act: (response) => void sendResponses.push(() => response.writeHead(410).end()) }
   await addPet('on its way')
   const first = await receiver.until(1)
-  await sendRequest('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
+  await send('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
   await addPet('behind it')
-  for (const send of sendResponses) send()
+  for (const respond of sendResponses) respond()
   assert.equal((await moved.until(1)).id, first.id)
   assert.equal((await moved.until(2)).data.name, 'behind it')
-  assert.equal((await sendRequest('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+  assert.equal((await send('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
 })
 
 test('manual retries do not use up the retry schedule', async (t) => {
-  const { receiver, send, id, addPet, deliveries } = await stage(t)
+  const { receiver, id, deliveries } = await stage(t)
   await addPet('often')
   await receiver.until(1)
   const [{ id: deliveryId }] = await deliveries()

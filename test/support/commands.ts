@@ -62,9 +62,15 @@ export function assertCommandFails({ code, stdout, stderr }: ProcessResult, stat
   assert.doesNotMatch(stderr, /\n {4}at /, 'no stack')
 }
 
-/** A running server with data that an export could lose: extreme ids, gaps, unusual characters, orders. */
+/** A running server with data that an export could lose. */
 export async function eventfulServer(t: Pick<TestContext, 'after'>): Promise<Server> {
   const server = await serverFor(t)
+  await addEventfulData(server)
+  return server
+}
+
+/** Adds data that an export could lose: extreme ids, gaps, unusual characters, orders. */
+export async function addEventfulData(server: Pick<Server, 'request' | 'operatorKey'>): Promise<void> {
   const add = async (body: string) => {
     const { status, text } = await server.request('POST', '/v1/pets', {
       key: server.operatorKey,
@@ -89,7 +95,6 @@ export async function eventfulServer(t: Pick<TestContext, 'after'>): Promise<Ser
     const { status } = await server.request('DELETE', `/v1/pets/${id}`, { key: server.operatorKey })
     assert.equal(status, 204)
   }
-  return server
 }
 
 /** An import writes events like other changes: the id of the last event may go up, never down. */

@@ -1,13 +1,6 @@
 import type { Database } from '../../src/database/database.ts'
 import { addUsage } from '../../src/usage/queries.ts'
-import {
-  buckets,
-  errorsName,
-  rejectedName,
-  requestsName,
-  totalsKeyId,
-  type UsageRow,
-} from '../../src/usage/usage.ts'
+import { buckets, totalsKeyId, type UsageRow } from '../../src/usage/usage.ts'
 import type { ConsoleTest } from './useConsole.ts'
 
 /** A store that has been in use for a while, for the pictures of the console. */
@@ -32,10 +25,10 @@ export async function addRequests(database: Database, keyId: number, now: number
   for (let minutesAgo = 1; minutesAgo < 24 * 60; minutesAgo++) {
     const startsAt = Math.floor(now / minuteMs - minutesAgo) * minuteMs
     const wave = Math.sin(minutesAgo / 90) + Math.sin(minutesAgo / 7) / 3 + 1.4
-    const counts: [name: string, count: number][] = [[requestsName, Math.round(wave * 18) + 1]]
-    if (minutesAgo % 11 === 0) counts.push([rejectedName('rate_limit_exceeded'), Math.round(wave * 5) + 1])
-    if (minutesAgo % 29 === 0) counts.push([rejectedName('insufficient_scope'), 2])
-    if (minutesAgo % 23 === 0) counts.push([errorsName, 3])
+    const counts: [name: string, count: number][] = [['requests', Math.round(wave * 18) + 1]]
+    if (minutesAgo % 11 === 0) counts.push(['rejected.rate_limit_exceeded', Math.round(wave * 5) + 1])
+    if (minutesAgo % 29 === 0) counts.push(['rejected.insufficient_scope', 2])
+    if (minutesAgo % 23 === 0) counts.push(['errors', 3])
     for (const [name, count] of counts)
       for (const key_id of [keyId, totalsKeyId])
         rows.push({ key_id, bucket_ms: buckets.minutes.lengthMs, starts_at: startsAt, name, count })

@@ -3,10 +3,11 @@ import { createClient } from './client.ts'
 import type { OrderClient } from './orderClient.ts'
 import { assertError } from './responses.ts'
 
-const simultaneous = 500
-
 /** Many callers order the same pet at once, for several pets. Exactly one of them gets it. */
-export async function contestPets(orderClient: OrderClient, contests: number): Promise<void> {
+export async function contestPets(
+  orderClient: OrderClient,
+  { contests, simultaneous }: { contests: number; simultaneous: number },
+): Promise<void> {
   // Two clients, because one has at most 256 connections.
   const clients = [createClient(orderClient.service.base), createClient(orderClient.service.base)] as const
   try {

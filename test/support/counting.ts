@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { type ApiKey, ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
-import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
+import { createKnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import { sqliteKeyStore } from '../../src/auth/sqliteKeyStore.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -32,7 +32,7 @@ type Side = { database: Database; cache: ApiKeyCache; limiter: RateLimiter; keys
 export function postgresSide(database: Database, clock: Clock, banAfterRejections: number): Side {
   const cache = new ApiKeyCache(database, 'production')
   const limiter = new PostgresRateLimiter({ database, banAfterRejections, clock, limitClock: clock })
-  return { database, cache, limiter, keys: postgresKeyStore(cache, limiter, new KnownSecrets(database)) }
+  return { database, cache, limiter, keys: postgresKeyStore(cache, limiter, createKnownSecrets(database)) }
 }
 
 function memorySide(database: Database, clock: Clock, banAfterRejections: number): Side {

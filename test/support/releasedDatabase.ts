@@ -3,7 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { databaseFile } from '../../src/database/sqlite/open.ts'
+import type { Database } from '../../src/database/database.ts'
+import { openPostgres } from '../../src/database/postgres/open.ts'
+import { databaseFile, openSqlite } from '../../src/database/sqlite/open.ts'
 import { type DatabaseEnv, databaseFor, engine } from './engine.ts'
 import { preloadOption, runInProcess, type SpawnOptions } from './process.ts'
 import { serverFor } from './servers.ts'
@@ -70,3 +72,14 @@ export const laterServerFor = (
     ...later,
     nodeOptions: [preloadOption(`const now = Date.now, ms = ${madeAt} - now(); Date.now = () => now() + ms`)],
   })
+
+/** Opens a database of any version as it is. */
+export async function asItIs<T>(env: DatabaseEnv, work: (database: Database) => Promise<T>): Promise<T> {
+  const { PETSTORE_DATA_DIR, DATABASE_URL: url } = env
+  const database = url === undefined ? await openSqlite(PETSTORE_DATA_DIR) : openPostgres({ url, poolMax: 1 })
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}

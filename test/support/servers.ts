@@ -11,9 +11,9 @@ export class SuiteCleanup implements Pick<TestContext, 'after'> {
     this.#ends.push(end as () => unknown)
   }
 
-  /** Call this after the last test. */
+  /** Call this after the last test. Runs the last one first: a service stops before its database is removed. */
   async end(): Promise<void> {
-    for (const end of this.#ends) await end()
+    for (const end of this.#ends.toReversed()) await end()
   }
 }
 

@@ -1,3 +1,4 @@
+import type { TestContext } from 'node:test'
 import { redactor } from '../../src/auth/apiKey.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
@@ -43,6 +44,16 @@ export type TestServiceOptions = {
   nameServers?: readonly string[]
   /** A module that exports operations and pages, which the service has besides its own. */
   additional?: URL
+}
+
+/** A service in this process, for work with commands: it starts at the time of this machine, and is stopped after the test. */
+export async function serviceFor(
+  t: Pick<TestContext, 'after'>,
+  env: Record<string, string> = {},
+): Promise<TestService> {
+  const service = await startTestService(env, { startAt: 'now' })
+  t.after(() => service.stop())
+  return service
 }
 
 /** A real service on a free port with a fresh database and a clock that the test moves. */

@@ -3,7 +3,7 @@ import type { Database } from '../../database/database.ts'
 import { eventIdMax, eventsAfter, eventsWithoutId, lastPrunedEventId } from '../../events/queries.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { ExportCopy } from './copy.ts'
-import { batchRowsMax, type Counters, type RowId, readBatches, readCounters, type Snapshot } from './lines.ts'
+import { batchRowsMax, type RowId, readBatches, readCounters, type Snapshot } from './lines.ts'
 
 /** A snapshot that stays open keeps PostgreSQL from removing old versions of all rows. */
 const lastSnapshotEventsMax = 2_000
@@ -14,11 +14,7 @@ const catchUpRoundsMax = 20
  * Copies a PostgreSQL database as it is at one point in time. It is read in batches, each with a short snapshot. The last
  * snapshot decides: the rows that were changed since they were read are read again in it, with what they own.
  */
-export async function copyInBatches(
-  database: Database,
-  copy: ExportCopy,
-  resources: readonly Resource[],
-): Promise<Counters> {
+export async function copyInBatches(database: Database, copy: ExportCopy, resources: readonly Resource[]) {
   const { snapshot } = database
   const recorded = resources.filter(({ hasUnrecordedChanges }) => !hasUnrecordedChanges)
   const copier = new BatchCopier(copy, recorded)
@@ -94,12 +90,7 @@ class BatchCopier {
    * Reads again the rows that have one of the values in the column, and what they own: an owned row is deleted with its
    * owner, without an event. What does not exist any more is removed from the copy.
    */
-  async copyRows(
-    snapshot: Snapshot,
-    resource: Resource,
-    column: string,
-    values: readonly RowId[],
-  ): Promise<void> {
+  async copyRows(snapshot: Snapshot, resource: Resource, column: string, values: readonly RowId[]) {
     for (let from = 0; from < values.length; from += batchRowsMax) {
       const selection = { column, values: values.slice(from, from + batchRowsMax) }
       const ids = new Set(this.#copy.delete(resource, selection))

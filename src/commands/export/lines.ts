@@ -25,11 +25,7 @@ export type Snapshot = <T>(work: (db: Db) => Promise<T>) => Promise<T>
 export const batchRowsMax = 2_000
 
 /** The lines of the selected rows, or of all rows, in the order of their ids. */
-export async function* readBatches(
-  snapshot: Snapshot,
-  resource: Resource,
-  selection?: Selection,
-): AsyncGenerator<ExportLine[]> {
+export async function* readBatches(snapshot: Snapshot, resource: Resource, selection?: Selection) {
   for (let after: RowId | undefined; ; ) {
     const batch = await snapshot((db) => readBatch(db, resource, after, selection))
     yield batch

@@ -1,4 +1,4 @@
-import { byImport } from '../../audit/audit.ts'
+import { byCommand } from '../../audit/audit.ts'
 import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
@@ -96,7 +96,7 @@ function createBatchWriter(database: Database, digest: string, resumedAfterLine:
       const batch = records.slice(0, records.length - leftMax)
       const { applied, counts: added } = await database.write(async (trx) => {
         const now = systemClock()
-        if (!isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
+        if (!isRecorded) await recordAudit(trx, byCommand('import', now), 'database.imported', 'database')
         const result = await applyRecords(trx, batch, now)
         const line = lines[result.applied - 1] as number
         await recordLine(trx, digest, { previous: done.committedLine, line }, now)

@@ -14,11 +14,7 @@ export function addKindCounts(total: KindCounts, kind: RecordKind, counts: Impor
 }
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
-export async function applyRecords(
-  trx: Trx,
-  records: readonly ResourceRecord[],
-  now: number,
-): Promise<{ applied: number; counts: KindCounts }> {
+export async function applyRecords(trx: Trx, records: readonly ResourceRecord[], now: number) {
   const deadline = performance.now() + transactionMaxMs
   const counts: KindCounts = new Map()
   const kindAt = (at: number) => kindOf(records[at]?.type) as RecordKind

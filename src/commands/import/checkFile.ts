@@ -63,12 +63,7 @@ export class FileConflicts {
    * Finds the lines that conflict with the database or with other lines. Returns their numbers. Without a database, nothing
    * is stored.
    */
-  async find(
-    db: Db | undefined,
-    digest: string,
-    problems: Problems,
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<number>> {
+  async find(db: Db | undefined, digest: string, problems: Problems, signal: AbortSignal) {
     const wrong = new Set<number>()
     const hasRecord = (type: string, id: number) => this.#byType.get(type)?.has?.(id) ?? false
     const committed = db ? await committedLine(db, digest) : 0

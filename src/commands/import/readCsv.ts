@@ -26,10 +26,7 @@ type Columns = { readonly [Name in Field]?: number } & {
 }
 
 /** Reads animals from CSV. A record can have several lines, within quotation marks. */
-export async function* readCsv(
-  chunks: AsyncIterable<TextChunk>,
-  options: ReadOptions,
-): AsyncGenerator<Batch> {
+export async function* readCsv(chunks: AsyncIterable<TextChunk>, options: ReadOptions) {
   let columns: Columns | undefined
   let nextLine = 1
   let rest = ''
@@ -64,12 +61,7 @@ export async function* readCsv(
   yield last
 }
 
-function quoteProblem(
-  text: string,
-  start: number,
-  parsed: CsvRecord | number,
-  columns: Columns | undefined,
-): CellProblem | undefined {
+function quoteProblem(text: string, start: number, parsed: CsvRecord | number, columns: Columns | undefined) {
   if (typeof parsed === 'number') return { cell: parsed, reason: unclosed }
   if (parsed.problem || !columns) return parsed.problem
   const containing = parsed.multiline.find((cell) =>
@@ -100,12 +92,7 @@ function looksLikeRecords(lines: readonly string[], columns: Columns): boolean {
 }
 
 /** Adds a problem with the name of its column. A header with one is an error, because no line can be read without it. */
-function reportCell(
-  { cell, reason }: CellProblem,
-  columns: Columns | undefined,
-  line: number,
-  batch: Batch,
-): void {
+function reportCell({ cell, reason }: CellProblem, columns: Columns | undefined, line: number, batch: Batch) {
   const problem = { line, reason: `${columns?.headers[cell] || `column ${cell + 1}`} ${reason}` }
   if (!columns) throw new Error(`Line ${line}: ${problem.reason}. Nothing was imported.`)
   batch.problems.push(problem)

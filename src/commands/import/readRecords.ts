@@ -37,12 +37,7 @@ function readLines({ text, line: firstLine, bytes, problems }: TextChunk, option
 }
 
 /** Returns undefined for a blank line, and for a wrong one, which is added to the problems. */
-function parseLine(
-  text: string,
-  line: number,
-  options: ReadOptions,
-  problems: Problem[],
-): ResourceRecord | undefined {
+function parseLine(text: string, line: number, options: ReadOptions, problems: Problem[]) {
   if (text.trim() === '') return undefined
   try {
     return parseRecord(text, line, options)

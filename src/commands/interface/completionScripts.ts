@@ -22,29 +22,24 @@ export function completionScript(shell: string, program: Command): string {
   return shell === 'bash' ? bashScript(program) : zshScript(program)
 }
 
-/** The lines of a "case" that adds a word to the command so far, such as " keys". */
-const commandCases = (program: Command): string =>
-  wordsByCommand(program)
-    .filter(([path]) => path !== '')
-    .map(([path]) => `      " ${path}") command=" ${path}" ;;`)
-    .join('\n')
-
-/** The lines of a "case" that chooses the words which can follow the command. */
-const wordCases = (program: Command, assign: (words: string) => string): string =>
-  wordsByCommand(program)
-    .map(([path, words]) => `    "${path && ` ${path}`}") ${assign(words.join(' '))} ;;`)
-    .join('\n')
-
-const bashScript = (program: Command): string => `_petstore() {
-  local current=\${COMP_WORDS[COMP_CWORD]} command="" word words
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+/** Finds the command among the words so far, such as " keys", and then chooses the words which can follow it. */
+function findWords(program: Command, wordsSoFar: string, assign: (words: string) => string): string {
+  const commands = wordsByCommand(program)
+  const found = commands.filter(([path]) => path !== '').map(([path]) => `" ${path}") command=" ${path}" ;;`)
+  const chosen = commands.map(([path, words]) => `"${path && ` ${path}`}") ${assign(words.join(' '))} ;;`)
+  return `  for word in "${wordsSoFar}"; do
     case "$command $word" in
-${commandCases(program)}
+      ${found.join('\n      ')}
     esac
   done
   case "$command" in
-${wordCases(program, (words) => `words="${words}"`)}
-  esac
+    ${chosen.join('\n    ')}
+  esac`
+}
+
+const bashScript = (program: Command): string => `_petstore() {
+  local current=\${COMP_WORDS[COMP_CWORD]} command="" word words
+${findWords(program, `\${COMP_WORDS[@]:1:COMP_CWORD-1}`, (words) => `words="${words}"`)}
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _petstore petstore
@@ -55,14 +50,7 @@ const zshScript = (program: Command): string => `#compdef petstore
 _petstore() {
   local command="" word
   local -a candidates
-  for word in "\${(@)words[2,CURRENT-1]}"; do
-    case "$command $word" in
-${commandCases(program)}
-    esac
-  done
-  case "$command" in
-${wordCases(program, (words) => `candidates=(${words})`)}
-  esac
+${findWords(program, `\${(@)words[2,CURRENT-1]}`, (words) => `candidates=(${words})`)}
   compadd -a candidates || _files
 }
 if [ "$funcstack[1]" = _petstore ]; then _petstore "$@"; else compdef _petstore petstore; fi

@@ -102,10 +102,7 @@ export async function query(
 }
 
 /** Runs the work on one connection. After an error the connection is closed, which ends its transaction. */
-export async function withClient<T>(
-  source: ConnectionSource,
-  work: (client: ClientBase) => Promise<T>,
-): Promise<T> {
+export async function withClient<T>(source: ConnectionSource, work: (client: ClientBase) => Promise<T>) {
   const client = await source.acquire()
   let fault: unknown
   try {

@@ -4,9 +4,9 @@ import type { ClientBase, Pool } from 'pg'
 import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { PostgresDb, query, withClient } from './driver.ts'
-import { EventNumbering } from './eventNumbering.ts'
+import { createEventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
-import { PostgresReplica } from './replica.ts'
+import { createReplica } from './replica.ts'
 import { beginStatement, inTransaction, queryMaxMs } from './transactions.ts'
 import { PostgresWriter } from './writer.ts'
 
@@ -54,14 +54,14 @@ export function openPostgres({
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = new PostgresDb(source)
   const pools = [pool, writePool, unknownCallerPool]
-  let replica: PostgresReplica | undefined
+  let replica: ReturnType<typeof createReplica> | undefined
   if (replicaOptions) {
     const replicaPool = createPool(replicaOptions.url, poolMax, 'replica')
-    replica = new PostgresReplica(replicaPool, read, replicaOptions.lagMaxMs)
+    replica = createReplica(replicaPool, read, replicaOptions.lagMaxMs)
     pools.push(replicaPool)
   }
   const writer = new PostgresWriter(writePool)
-  const numbering = new EventNumbering(read)
+  const numbering = createEventNumbering(read)
   const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   // Every change of any process increases it.
   const readVersion = async () => (await version.execute(read)).rows[0]?.version

@@ -18,67 +18,55 @@ type ReplicaState = Identity & {
 }
 
 /** A streaming replica. It can be used while it replays the log of the primary without more than the allowed delay. */
-export class PostgresReplica implements ReadReplica {
-  readonly #db: Db
-  readonly #primary: Db
-  readonly #lagMaxMs: number
+export function createReplica(pool: Pool, primary: Db, lagMaxMs: number): ReadReplica & { stop(): void } {
+  const db = new PostgresDb(connectionSource(pool, () => replicaQueryMaxMs))
   /** Where the log of the primary ended at these times, oldest first, within the last `lagMaxMs`. */
-  readonly #positions: { readonly at: number; readonly position: string }[] = []
-  #isUsable = false
-  #isStopped = false
+  const positions: { readonly at: number; readonly position: string }[] = []
+  let isUsable = false
+  let isStopped = false
 
-  constructor(pool: Pool, primary: Db, lagMaxMs: number) {
-    this.#db = new PostgresDb(connectionSource(pool, () => replicaQueryMaxMs))
-    this.#primary = primary
-    this.#lagMaxMs = lagMaxMs
-  }
-
-  usable(): Db | undefined {
-    return this.#isUsable ? this.#db : undefined
-  }
-
-  async watch(listener: (problem: string | undefined) => void, checkMs = defaultCheckMs): Promise<void> {
-    for (let isFirst = true; ; isFirst = false) {
-      const problem = await this.#problem()
-      if (this.#isStopped) return
-      const isUsable = problem === undefined
-      const isChanged = isFirst || isUsable !== this.#isUsable
-      this.#isUsable = isUsable
-      if (isChanged) listener(problem)
-      await sleep(checkMs, undefined, { ref: false })
-    }
-  }
-
-  stop(): void {
-    this.#isStopped = true
-    this.#isUsable = false
+  /** The oldest known position of the last `lagMaxMs`. A replica that has replayed it has everything from before. */
+  function positionToReach(now: number, newest: string): string {
+    positions.push({ at: now, position: newest })
+    const oldest = positions.findIndex(({ at }) => now - at <= lagMaxMs)
+    positions.splice(0, oldest)
+    return positions[0]?.position ?? newest
   }
 
   /** Why the replica must not be used. */
-  async #problem(): Promise<string | undefined> {
+  async function findProblem(): Promise<string | undefined> {
     const startedAt = performance.now()
     try {
-      const primary = await readPrimary(this.#primary)
-      const replica = await readReplica(this.#db, this.#positionToReach(startedAt, primary.position))
+      const expected = await readPrimary(primary)
+      const replica = await readReplica(db, positionToReach(startedAt, expected.position))
       if (!replica.isInRecovery) return 'it is not a standby server'
-      if (replica.system !== primary.system || replica.identity !== primary.identity)
+      if (replica.system !== expected.system || replica.identity !== expected.identity)
         return 'it belongs to another database'
-      if (replica.version !== primary.version) return 'its schema has another version'
+      if (replica.version !== expected.version) return 'its schema has another version'
       if (!replica.isStreaming) return 'it receives no changes from its primary'
-      if (!replica.hasReplayed) return `it is more than ${this.#lagMaxMs} ms behind`
+      if (!replica.hasReplayed) return `it is more than ${lagMaxMs} ms behind`
       return undefined
     } catch (error) {
       return rootCauseMessage(error)
     }
   }
 
-  /** The oldest known position of the last `lagMaxMs`. A replica that has replayed it has everything from before. */
-  #positionToReach(now: number, newest: string): string {
-    const positions = this.#positions
-    positions.push({ at: now, position: newest })
-    const oldest = positions.findIndex(({ at }) => now - at <= this.#lagMaxMs)
-    positions.splice(0, oldest)
-    return positions[0]?.position ?? newest
+  return {
+    usable: () => (isUsable ? db : undefined),
+    async watch(listener, checkMs = defaultCheckMs) {
+      for (let isFirst = true; ; isFirst = false) {
+        const problem = await findProblem()
+        if (isStopped) return
+        const wasUsable = isUsable
+        isUsable = problem === undefined
+        if (isFirst || isUsable !== wasUsable) listener(problem)
+        await sleep(checkMs, undefined, { ref: false })
+      }
+    },
+    stop() {
+      isStopped = true
+      isUsable = false
+    },
   }
 }
 

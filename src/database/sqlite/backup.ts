@@ -75,11 +75,7 @@ function removeFiles(database: string): void {
 }
 
 /** Returns the number of rows, which is the same in the source and in the copy. */
-export async function copyDatabaseFile(
-  source: string,
-  target: string,
-  options: CopyOptions,
-): Promise<RowCounts> {
+export async function copyDatabaseFile(source: string, target: string, options: CopyOptions) {
   createExclusively(target)
   using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
   // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
@@ -95,11 +91,7 @@ export async function copyDatabaseFile(
 }
 
 /** Overwrites the target in one transaction. */
-export const copyPages = (
-  source: DatabaseSync,
-  target: string,
-  { onProgress, signal }: CopyOptions,
-): Promise<number> =>
+export const copyPages = (source: DatabaseSync, target: string, { onProgress, signal }: CopyOptions) =>
   backup(source, target, {
     rate: pagesPerStep,
     progress({ totalPages, remainingPages }) {

@@ -71,11 +71,7 @@ export class BatchWriter {
   }
 
   /** Returns undefined after a partial write. */
-  async #attempt(
-    queue: WriteJob[],
-    jobs: WriteJob[],
-    hasSavepoints: boolean,
-  ): Promise<readonly JobResult[] | undefined> {
+  async #attempt(queue: WriteJob[], jobs: WriteJob[], hasSavepoints: boolean) {
     await this.#begin()
     try {
       const results = await this.#runJobs(queue, jobs, hasSavepoints)
@@ -89,11 +85,7 @@ export class BatchWriter {
   }
 
   /** Runs the jobs of the previous attempt, then takes more from the queue until a bound is reached. */
-  async #runJobs(
-    queue: WriteJob[],
-    jobs: WriteJob[],
-    hasSavepoints: boolean,
-  ): Promise<readonly JobResult[] | undefined> {
+  async #runJobs(queue: WriteJob[], jobs: WriteJob[], hasSavepoints: boolean) {
     const deadline = performance.now() + batchMaxMs
     const results: JobResult[] = []
     const yieldToEventLoop = eventLoopYielder()
