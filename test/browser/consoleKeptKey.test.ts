@@ -1,58 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import type { BrowserContext, Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertSoundInBoth, desktop, phone, screenshot, waitUntil } from '../support/console.ts'
-import { startTestService } from '../support/service.ts'
-import { useConsole, type VisitOptions } from '../support/useConsole.ts'
+import { assertSound, screenshot } from '../support/console.ts'
+import { isSignedIn, isSignedOut, keptKeyOf, signInAndKeep, stored } from '../support/consoleKeptKey.ts'
+import { useConsole } from '../support/useConsole.ts'
 
 /** "Keep me signed in on this device": one session for all tabs of a browser. */
 
-const { api, service, visit } = useConsole()
-const staffScopes = ['pets:read', 'categories:read', 'orders:read']
-const makeStaffKey = () => service.makeKey({ name: 'Front desk', plan: 'business', scopes: staffScopes })
-const dayMs = 24 * 60 * 60_000
-
-/** Opens the console in a browser without a session, with a storage of its own. */
-const visitAlone = (run: Parameters<typeof visit>[1], options: VisitOptions = {}) =>
-  visit('/console/limits', run, { ...desktop, ...options, key: false })
-
-async function signInAndKeep(page: Page, key: string): Promise<void> {
-  await page.getByLabel('API key').fill(key)
-  await page.getByLabel('Keep me signed in on this device').check()
-  await page.getByRole('button', { name: 'Sign in' }).click()
-}
-
-async function openTab(context: BrowserContext, path = 'limits'): Promise<Page> {
-  const page = await context.newPage()
-  await page.goto(`${service.base}/console/${path}`)
-  return page
-}
-
-/**
- * A tab shows a screen that has sent its only request. It sends no other for a minute, so what happens to the key is found
- * out by the tab that the test chooses.
- */
-const quietScopes = ['categories:read']
-const makeQuietKey = () => service.makeKey({ name: 'Front desk', plan: 'business', scopes: quietScopes })
-const isQuiet = (page: Page) => page.getByText('No categories yet').waitFor()
-
-/** Signs in `page` and opens another tab. */
-async function keepInTwoQuietTabs(page: Page, key: string): Promise<Page> {
-  await page.goto(`${service.base}/console/categories`)
-  await signInAndKeep(page, key)
-  await isQuiet(page)
-  const open = await openTab(page.context(), 'categories')
-  await isQuiet(open)
-  return open
-}
-
-const isSignedIn = (page: Page) => page.locator('main.content').waitFor()
-const isSignedOut = (page: Page) => page.getByLabel('API key').waitFor()
-const stored = (page: Page) =>
-  page.evaluate<Record<string, string>>('({ ...sessionStorage, ...localStorage })')
-const setUnusedFor = (page: Page, ms: number) =>
-  page.evaluate(`localStorage.setItem('petstore.keptKeyUsedAt', String(Date.now() - ${ms}))`)
+const test = useConsole()
+const { service } = test
+const { makeStaffKey, openTab, visitAlone } = keptKeyOf(test)
 
 describe('a session that the device keeps', () => {
   browserTest('is off unless the person asks for it', () =>
@@ -91,174 +48,20 @@ describe('a session that the device keeps', () => {
         assert.deepEqual(await stored(tab), {})
       }
       await page.getByText('You signed out in another tab').waitFor()
-      await assertSoundInBoth(opened, 'sign-in-ended-elsewhere')
       await isSignedOut(await openTab(page.context()))
-    }),
-  )
-
-  browserTest('takes over a tab that was signed in with the same key before, and no tab of another key', () =>
-    visitAlone(async ({ page }) => {
-      const { key } = await makeStaffKey()
-      const { key: otherKey } = await makeStaffKey()
-      const signInAlone = async (own: string) => {
-        const tab = await openTab(page.context())
-        await tab.getByLabel('API key').fill(own)
-        await tab.getByRole('button', { name: 'Sign in' }).click()
-        await isSignedIn(tab)
-        return tab
-      }
-      const same = await signInAlone(key)
-      const other = await signInAlone(otherKey)
-      await signInAndKeep(page, key)
-      await isSignedIn(page)
-      await waitUntil(same, `sessionStorage.length === 0`)
-      await page.getByRole('button', { name: 'Sign out' }).click()
-      await isSignedOut(same)
-      await other.reload()
-      await isSignedIn(other)
-    }),
-  )
-
-  browserTest('ends after 30 days without use, also in an open tab, and not before', () =>
-    visitAlone(async ({ page }) => {
-      const { key } = await makeStaffKey()
-      await signInAndKeep(page, key)
-      await isSignedIn(page)
-      await setUnusedFor(page, 29 * dayMs)
-      await page.reload()
-      await isSignedIn(page)
-      // The page that was opened is a use.
-      assert.ok(Number((await stored(page))['petstore.keptKeyUsedAt']) > Date.now() - dayMs)
-      await setUnusedFor(page, 29 * dayMs)
-      await page.getByRole('heading', { name: 'Limits' }).click()
-      assert.ok(Number((await stored(page))['petstore.keptKeyUsedAt']) > Date.now() - dayMs)
-      await setUnusedFor(page, 30 * dayMs)
-      await page.reload()
-      await page.getByText('was not used on this device for 30 days').waitFor()
-      assert.deepEqual(await stored(page), {})
-      await signInAndKeep(page, key)
-      await isSignedIn(page)
-      const open = await openTab(page.context())
-      await isSignedIn(open)
-      await page.clock.install()
-      await page.reload()
-      await isSignedIn(page)
-      await page.clock.fastForward(31 * dayMs)
-      await page.getByText('was not used on this device for 30 days').waitFor()
-      await isSignedOut(open)
-      assert.deepEqual(await stored(page), {})
-    }),
-  )
-
-  browserTest('ends everywhere when the key is revoked or rotated, and the stored copy is removed', () =>
-    visitAlone(async ({ page }) => {
-      const revoked = await makeQuietKey()
-      const open = await keepInTwoQuietTabs(page, revoked.key)
-      await api('DELETE', `/keys/${revoked.id}`)
-      await page.getByRole('link', { name: 'Limits' }).click()
-      // The tab whose request is rejected knows the reason.
-      await page.getByText('has been revoked').waitFor()
-      for (const tab of [page, open]) await isSignedOut(tab)
-      assert.deepEqual(await stored(page), {})
-      const rotated = await makeQuietKey()
-      await page.goto(`${service.base}/console/categories`)
-      await signInAndKeep(page, rotated.key)
-      for (const tab of [page, open]) await isQuiet(tab)
-      await api('POST', `/keys/${rotated.id}/rotate`, { overlapSeconds: 0 })
-      await page.reload()
-      await page.getByText('This key does not work here').waitFor()
-      await isSignedOut(open)
-      assert.deepEqual(await stored(page), {})
     }),
   )
 
   browserTest('is refused to a key that can manage keys, and the console says why', () =>
     visitAlone(async (opened) => {
       const { page } = opened
-      await page.getByLabel('Keep me signed in on this device').check()
-      await assertSoundInBoth(opened, 'sign-in-keep-phone')
       await signInAndKeep(page, service.operatorKey)
       await isSignedIn(page)
       await page.getByText('A key that can manage keys is never kept on a device').waitFor()
       await screenshot(page, 'sign-in-not-kept')
       assert.deepEqual(await stored(page), { 'petstore.key': service.operatorKey })
       await isSignedOut(await openTab(page.context()))
-    }, phone),
-  )
-
-  const waysToLearn: Record<string, (page: Page) => Promise<unknown>> = {
-    'the page is loaded': (page) => page.reload(),
-    'a minute has passed': (page) => page.clock.fastForward(60_000),
-    'the Limits screen is opened': (page) => page.getByRole('link', { name: 'Limits' }).click(),
-  }
-  for (const [moment, learn] of Object.entries(waysToLearn))
-    browserTest(`ends for a key that has become one that can manage keys, when ${moment}`, () =>
-      visitAlone(async ({ page }) => {
-        const { id, key } = await makeQuietKey()
-        // It is the clock of both tabs.
-        await page.clock.install()
-        const open = await keepInTwoQuietTabs(page, key)
-        await api('PATCH', `/keys/${id}`, { scopes: [...quietScopes, 'keys:manage'] })
-        await learn(page)
-        const first = await Promise.any(
-          [page, open].map(async (tab) => {
-            await tab.getByText('A key that can manage keys is never kept on a device').waitFor()
-            return tab
-          }),
-        )
-        const other = first === page ? open : page
-        assert.deepEqual(await stored(first), { 'petstore.key': key })
-        await first.getByRole('link', { name: 'Keys', exact: true }).waitFor()
-        await isSignedOut(other)
-        await other.getByText('or it can manage keys').waitFor()
-        assert.deepEqual(await stored(other), {})
-      }),
-    )
-
-  browserTest('survives an outage, and can be ended during it', () =>
-    visitAlone(async ({ page }) => {
-      const { key } = await makeStaffKey()
-      await signInAndKeep(page, key)
-      await isSignedIn(page)
-      const offline = await openTab(page.context())
-      await isSignedIn(offline)
-      await offline.route('**/v1/limits', (route) => route.abort())
-      await offline.reload()
-      await offline.getByText('The service cannot be reached').waitFor()
-      await offline.unroute('**/v1/limits')
-      await offline.getByRole('button', { name: 'Try again' }).click()
-      await isSignedIn(offline)
-      await offline.route('**/v1/limits', (route) => route.abort())
-      await offline.reload()
-      await offline.getByText('The service cannot be reached').waitFor()
-      await page.getByRole('button', { name: 'Sign out' }).click()
-      await isSignedOut(offline)
+      await assertSound(opened)
     }),
   )
-})
-
-browserTest('an operator key of 255 visible characters of every kind signs in', async () => {
-  const visible = Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join('')
-  const operatorKey = visible.repeat(3).slice(0, 255)
-  const other = await startTestService({ PETSTORE_ADMIN_KEY: operatorKey }, { startAt: 'now' })
-  try {
-    await visitAlone(
-      async ({ page }) => {
-        await page.getByLabel('API key').fill(operatorKey)
-        await page.getByRole('button', { name: 'Sign in' }).click()
-        await isSignedIn(page)
-        await page.reload()
-        await isSignedIn(page)
-        await page.getByRole('link', { name: 'Keys', exact: true }).click()
-        await page.getByText('1 key', { exact: true }).waitFor()
-        await page.getByRole('button', { name: 'Sign out' }).click()
-        await page.getByLabel('API key').fill(`${operatorKey}!`)
-        await page.getByRole('button', { name: 'Sign in' }).click()
-        await page.getByText('A key has at most 255').waitFor()
-      },
-      { service: other },
-    )
-  } finally {
-    await other.stop()
-  }
 })

@@ -3,6 +3,7 @@ import { after, describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest, type PageVisit } from '../support/browser.ts'
 import {
+  assertAccessible,
   assertSound,
   assertSoundInBoth,
   desktop,
@@ -91,6 +92,12 @@ const screens: Screen[] = [
   { name: 'limits', path: () => 'limits', ready: (page) => page.getByText('This day').waitFor() },
 ]
 
+const animalsScreen: Screen = {
+  name: 'animals',
+  path: () => 'animals',
+  ready: (page) => page.getByText('Rocky').waitFor(),
+}
+
 const ordersScreen: Screen = {
   name: 'orders',
   path: () => 'orders',
@@ -116,7 +123,7 @@ for (const [size, options] of Object.entries({ phone, desktop })) {
       async (opened) => {
         const { page } = opened
         await page.locator('main.content').waitFor()
-        for (const { name, path, ready } of screens) {
+        for (const { name, path, ready } of [animalsScreen, ...screens]) {
           await t.test(name, async () => {
             await goTo(page, path())
             await ready(page)
@@ -153,6 +160,7 @@ describe('a screen', () => {
           await goTo(page, path)
           await page.getByText('The service cannot be reached').waitFor()
           await assertSound(opened)
+          await assertAccessible(page)
           await page.unroute(pattern)
           await page.getByRole('button', { name: 'Try again' }).click()
           await page.getByText('The service cannot be reached').waitFor({ state: 'detached' })
@@ -176,6 +184,7 @@ describe('a screen', () => {
           await goTo(page, path)
           await page.getByText('Rate limit reached').waitFor()
           await assertSound(opened)
+          await assertAccessible(page)
           await page.unroute(pattern)
           await page.getByText('Rate limit reached').waitFor({ state: 'detached' })
         })
@@ -241,8 +250,7 @@ describe('a screen', () => {
       await goTo(page, 'limits')
       await page.getByRole('heading', { name: 'This screen cannot be shown' }).waitFor()
       assert.ok(consoleErrors.splice(0).some((text) => /undefined/.test(text)))
-      await assertSound(opened)
-      await screenshot(page, 'screen-error')
+      await assertSoundInBoth(opened, 'screen-error')
       await page.unroute(requests.limits as RegExp)
       await page.getByRole('button', { name: 'Try again' }).click()
       await page.getByText('This day').waitFor()
@@ -266,8 +274,7 @@ describe('a screen', () => {
       )
       await goTo(page, 'limits')
       await page.getByRole('heading', { name: 'A new version is available' }).waitFor()
-      await assertSound(opened)
-      await screenshot(page, 'screen-outdated')
+      await assertSoundInBoth(opened, 'screen-outdated')
       await page.unroute(pattern)
       await page.getByRole('button', { name: 'Reload' }).click()
       await page.getByText('This day').waitFor()
@@ -285,8 +292,7 @@ describe('a screen', () => {
         // A small phone in landscape still has a drawer. All of it can be reached.
         await page.setViewportSize({ width: 667, height: 375 })
         await drawer.getByRole('button', { name: 'Sign out' }).click({ trial: true })
-        await screenshot(page, 'navigation-landscape')
-        await assertSound(opened)
+        await assertSoundInBoth(opened, 'navigation-landscape')
         // A large one does not.
         await page.setViewportSize({ width: 932, height: 430 })
         await drawer.waitFor({ state: 'detached' })
@@ -375,8 +381,7 @@ describe('a screen', () => {
       await page.getByText('requests over time (needs the scope keys:manage)').waitFor()
       assert.equal(await page.getByRole('heading', { name: 'Requests' }).count(), 0)
       assert.equal(await page.getByRole('heading', { name: 'Latest events' }).count(), 0)
-      await assertSound(opened)
-      await screenshot(page, 'overview-reader')
+      await assertSoundInBoth(opened, 'overview-reader')
     }
     await visit('overview', look, { key })
   })
@@ -396,8 +401,7 @@ describe('a screen', () => {
                 const { page } = opened
                 await page.getByText('Too many tabs for live updates').waitFor()
                 await page.getByText('Too many event streams').waitFor()
-                await assertSound(opened)
-                await screenshot(page, 'overview-limited')
+                await assertSoundInBoth(opened, 'overview-limited')
                 await goTo(page, 'limits')
                 await page.getByText('all streams of the key are open').waitFor()
               },
@@ -416,12 +420,16 @@ describe('a screen', () => {
       const { page } = opened
       await page.getByText('No animals yet').waitFor()
       await page.getByRole('img', { name: /^Requests per minute/ }).waitFor()
-      await assertSound(opened)
-      await screenshot(page, 'overview-empty')
+      await assertSoundInBoth(opened, 'overview-empty')
       await page.getByRole('link', { name: 'Webhooks' }).click()
       await page.getByText('No webhooks yet').waitFor()
-      await assertSound(opened)
-      await screenshot(page, 'webhooks-empty')
+      await assertSoundInBoth(opened, 'webhooks-empty')
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await page.getByText('No orders yet').waitFor()
+      await assertSoundInBoth(opened, 'orders-empty')
+      await page.getByRole('link', { name: 'Animals', exact: true }).click()
+      await page.getByRole('button', { name: 'Add the first animal' }).waitFor()
+      await assertSoundInBoth(opened, 'animals-empty')
     }
     await visit('overview', look, { service: empty }).finally(() => empty.stop())
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSound, assertSoundInBoth, desktop, phone, screenshot } from '../support/console.ts'
+import { assertSound } from '../support/console.ts'
 import { useConsole } from '../support/useConsole.ts'
 import {
   isSignedWith,
@@ -20,47 +20,37 @@ const { api, service, visit } = useConsole(loopbackAllowed, async ({ api }) => {
 after(() => receiver?.stop())
 const register = (types: string[]) => registerWebhook(service, receiver.url, types)
 
-/** How often the deliveries are loaded again, with the time to notice it. */
-const deliveriesPollMs = 12_000
-
 describe('webhooks', () => {
-  for (const [size, options] of Object.entries({ phone, desktop })) {
-    browserTest(`are registered and tested on a ${size}`, () =>
-      visit(
-        'webhooks',
-        async (opened) => {
-          const { page } = opened
-          receiver.reply = 204
-          await page.getByRole('button', { name: 'Register webhook' }).first().click()
-          const dialog = page.getByRole('dialog')
-          await dialog.getByRole('button', { name: 'Register' }).click()
-          await dialog.getByText('Choose at least one event.').waitFor()
-          await dialog.getByLabel('Address').fill('http://example.com/hook')
-          await dialog.getByLabel('pet.created').check()
-          await dialog.getByRole('button', { name: 'Register' }).click()
-          await dialog.getByText('Must be an https address').waitFor()
-          await dialog.getByLabel('Address').fill(`${receiver.url}/${size}`)
-          await assertSoundInBoth(opened, `webhook-register-${size}`)
-          await dialog.getByRole('button', { name: 'Register' }).click()
-          await dialog.getByText('It is shown only once').waitFor()
-          await assertSoundInBoth(opened, `webhook-secret-${size}`)
-          const secret = /whsec_[A-Za-z0-9+/=]+/.exec(await dialog.innerText())?.[0] ?? ''
-          await dialog.getByRole('button', { name: 'I have saved it' }).click()
-          assert.ok(!(await page.content()).includes(secret))
-          await page.getByRole('link', { name: size }).click()
-          await page.getByText('No deliveries yet').waitFor()
-          const before = receiver.received.length
-          await page.getByRole('button', { name: 'Send test' }).click()
-          await page.getByText('Delivered', { exact: true }).waitFor()
-          await page.getByText('1 attempt · Response 204').waitFor()
-          const message = receiver.received[before] as ReceivedMessage
-          assert.equal(message.type, 'webhook.test')
-          assert.ok(isSignedWith(secret, message))
-        },
-        options,
-      ),
-    )
-  }
+  browserTest('are registered and tested', () =>
+    visit('webhooks', async (opened) => {
+      const { page } = opened
+      receiver.reply = 204
+      await page.getByRole('button', { name: 'Register webhook' }).first().click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Register' }).click()
+      await dialog.getByText('Choose at least one event.').waitFor()
+      await dialog.getByLabel('Address').fill('http://example.com/hook')
+      await dialog.getByLabel('pet.created').check()
+      await dialog.getByRole('button', { name: 'Register' }).click()
+      await dialog.getByText('Must be an https address').waitFor()
+      await dialog.getByLabel('Address').fill(`${receiver.url}/new`)
+      await dialog.getByRole('button', { name: 'Register' }).click()
+      await dialog.getByText('It is shown only once').waitFor()
+      const secret = /whsec_[A-Za-z0-9+/=]+/.exec(await dialog.innerText())?.[0] ?? ''
+      await dialog.getByRole('button', { name: 'I have saved it' }).click()
+      assert.ok(!(await page.content()).includes(secret))
+      await page.getByRole('link', { name: '/new' }).click()
+      await page.getByText('No deliveries yet').waitFor()
+      const before = receiver.received.length
+      await page.getByRole('button', { name: 'Send test' }).click()
+      await page.getByText('Delivered', { exact: true }).waitFor()
+      await page.getByText('1 attempt · Response 204').waitFor()
+      const message = receiver.received[before] as ReceivedMessage
+      assert.equal(message.type, 'webhook.test')
+      assert.ok(isSignedWith(secret, message))
+      await assertSound(opened)
+    }),
+  )
 
   browserTest('a failed delivery is shown with its attempts, and sent again', async () => {
     receiver.reply = 500
@@ -72,7 +62,6 @@ describe('webhooks', () => {
       const { page } = opened
       await page.getByText('1 attempt · Response 500').waitFor()
       await page.getByText('next attempt in').waitFor()
-      await assertSound(opened)
       receiver.reply = 204
       const attempts = receiver.received.length
       service.advance(10_000)
@@ -87,64 +76,7 @@ describe('webhooks', () => {
     })
   })
 
-  browserTest(
-    'deliveries appear while their screen is open, and the status of the webhook with them',
-    async () => {
-      receiver.reply = 204
-      const { id } = await register(['category.deleted'])
-      await visit(`webhooks/${id}`, async ({ page }) => {
-        await page.clock.install()
-        await page.reload()
-        await page.getByText('No deliveries yet').waitFor()
-        const remove = async () => {
-          const { id: categoryId } = await api('POST', '/categories', { name: 'Short' })
-          const sent = receiver.received.length
-          await api('DELETE', `/categories/${categoryId}`)
-          await receiver.until(sent + 1)
-        }
-        await remove()
-        await page.clock.fastForward(deliveriesPollMs)
-        await page.getByText('Response 204').waitFor()
-        receiver.reply = 410
-        await remove()
-        await page.clock.fastForward(deliveriesPollMs)
-        await page.getByText('Response 410').waitFor()
-        await page.clock.fastForward(deliveriesPollMs)
-        await page.getByText('The service disabled this webhook').waitFor()
-      })
-    },
-  )
-
-  browserTest('are paused and resumed', async () => {
-    receiver.reply = 204
-    const { id } = await register(['category.created'])
-    await visit(`webhooks/${id}`, async (opened) => {
-      const { page } = opened
-      await page.getByRole('button', { name: 'Pause' }).click()
-      await page.getByText('Messages are queued').waitFor()
-      await assertSound(opened)
-      await screenshot(page, 'webhook-paused')
-      await page.getByRole('button', { name: 'Resume' }).click()
-      await page.getByText('Messages are queued').waitFor({ state: 'detached' })
-    })
-  })
-
-  browserTest('one that the service disabled says why, and is enabled again', async () => {
-    receiver.reply = 410
-    const { id } = await register(['pet.deleted'])
-    await visit(`webhooks/${id}`, async (opened) => {
-      const { page } = opened
-      await page.getByRole('button', { name: 'Send test' }).click()
-      await page.getByText('The service disabled this webhook').waitFor()
-      await assertSound(opened)
-      await screenshot(page, 'webhook-disabled')
-      receiver.reply = 204
-      await page.getByRole('button', { name: 'Enable' }).click()
-      await page.getByText('Enabled', { exact: true }).waitFor()
-    })
-  })
-
-  browserTest('are changed, get a new secret, and are deleted', async () => {
+  browserTest('are paused and resumed, changed, get a new secret, and are deleted', async () => {
     const { id } = await register(['pet.created'])
     await visit(`webhooks/${id}`, async (opened) => {
       const { page } = opened
@@ -153,6 +85,10 @@ describe('webhooks', () => {
         await page.getByRole('button', { name: 'More actions' }).click()
         await page.getByRole('menuitem', { name }).click()
       }
+      await page.getByRole('button', { name: 'Pause' }).click()
+      await page.getByText('Messages are queued').waitFor()
+      await page.getByRole('button', { name: 'Resume' }).click()
+      await page.getByText('Messages are queued').waitFor({ state: 'detached' })
       await choose('Edit')
       await dialog.getByLabel('order.placed').check()
       await dialog.getByRole('button', { name: 'Save' }).click()
@@ -163,8 +99,6 @@ describe('webhooks', () => {
       await dialog.getByRole('button', { name: 'I have saved it' }).click()
       await choose('Delete')
       await dialog.getByText('This cannot be undone').waitFor()
-      await assertSound(opened)
-      await screenshot(page, 'webhook-delete')
       await dialog.getByRole('button', { name: 'Delete webhook' }).click()
       await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
       const rest: { id: number }[] = await api('GET', '/webhooks')

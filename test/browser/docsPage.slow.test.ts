@@ -93,24 +93,30 @@ describe('the reference', () => {
     return sent.headerValue('authorization')
   }
 
-  browserTest('sends requests with the key of the session, which is nowhere in the page', () =>
-    visit('overview', async (opened) => {
-      const { page } = opened
-      const { operatorKey } = service
-      await page.getByRole('link', { name: 'Docs' }).click()
-      await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
-      assert.equal(await tryIt(opened), `Bearer ${operatorKey}`)
-      await page.getByRole('dialog').getByText('200').first().waitFor()
-      await page.getByRole('dialog').getByText('Request Headers').click()
-      await screenshot(page, 'docs-try-it')
-      await assertKeyHidden(page, operatorKey)
-      const stored = await page.evaluate<string>('JSON.stringify({ ...localStorage }) + document.cookie')
-      assert.ok(!stored.includes(operatorKey), 'The key is stored.')
-      assert.deepEqual(await page.evaluate('indexedDB.databases().then((all) => all.length)'), 0)
-      assert.ok(!service.logLines.join('').includes(operatorKey))
-      await page.goBack()
-      await page.locator('main.content').waitFor()
-    }),
+  browserTest(
+    'sends requests with the key of the session, which is nowhere in the page, and no key after sign-out',
+    () =>
+      visit('overview', async (opened) => {
+        const { page } = opened
+        const { operatorKey } = service
+        await page.getByRole('link', { name: 'Docs' }).click()
+        await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+        assert.equal(await tryIt(opened), `Bearer ${operatorKey}`)
+        await page.getByRole('dialog').getByText('200').first().waitFor()
+        await page.getByRole('dialog').getByText('Request Headers').click()
+        await screenshot(page, 'docs-try-it')
+        await assertKeyHidden(page, operatorKey)
+        const stored = await page.evaluate<string>('JSON.stringify({ ...localStorage }) + document.cookie')
+        assert.ok(!stored.includes(operatorKey), 'The key is stored.')
+        assert.deepEqual(await page.evaluate('indexedDB.databases().then((all) => all.length)'), 0)
+        assert.ok(!service.logLines.join('').includes(operatorKey))
+        // A page that the browser has kept in memory until after the sign-out.
+        await page.keyboard.press('Escape')
+        await page.evaluate('sessionStorage.clear()')
+        assert.ok(!String(await tryIt(opened)).includes(operatorKey))
+        await page.goBack()
+        await page.locator('main.content').waitFor()
+      }),
   )
 
   browserTest(
@@ -140,19 +146,6 @@ describe('the reference', () => {
         },
         { ...desktop, key: false },
       ),
-  )
-
-  browserTest('that the browser has kept in memory until after sign-out sends no key', () =>
-    // Not by going back: the headless shell keeps no pages in memory.
-    visit('overview', async (opened) => {
-      const { page } = opened
-      await page.getByRole('link', { name: 'Docs' }).click()
-      await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
-      assert.equal(await tryIt(opened), `Bearer ${service.operatorKey}`)
-      await page.keyboard.press('Escape')
-      await page.evaluate('sessionStorage.clear()')
-      assert.ok(!String(await tryIt(opened)).includes(service.operatorKey))
-    }),
   )
 
   browserTest('to which the browser goes back after sign-out sends no key', async () => {
