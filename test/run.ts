@@ -48,7 +48,7 @@ type Engine = 'sqlite' | 'postgres'
 const startedAt = performance.now()
 const root = fileURLToPath(new URL('../', import.meta.url))
 /** Processes of tests at the same time, over both engines. Some of them wait at any time. */
-const concurrency = 4
+const concurrency = 5
 const slowestShown = 8
 /** A process of tests that hangs fails; on a busy machine the longest take minutes. */
 const batchTimeoutMs = 1_200_000

@@ -255,9 +255,10 @@ test('the removal of a category in use does not wait for animals that are added 
 
 test('the maximum number of webhooks holds if two instances register the last one', async (t) => {
   const { client, meet } = await heldWritesFor(t, 'before its last statement', { env: loopbackAllowed })
+  // They start after all events: otherwise the held instance would wait while it dispatches events.
   await client.query(
     `INSERT INTO webhooks (url, events, from_event_id, status, secret, created_at)
-      SELECT 'http://127.0.0.1:9/', '["pet.created"]', 0, 'paused', 'secret', 0 FROM generate_series(2, $1::int)`,
+      SELECT 'http://127.0.0.1:9/', '["pet.created"]', 1000000, 'paused', 'secret', 0 FROM generate_series(2, $1::int)`,
     [webhooksMax],
   )
   const register = ({ service }: Side) =>

@@ -399,6 +399,8 @@ export async function compareOrdersWithModel(t: TestContext, runs: number): Prom
     { numRuns: runs, endOnFailure: true },
   )
   t.diagnostic(`${done.requests} requests, ${done.sales} sales, ${done.expiredHolds} expired holds`)
-  const isEnough = done.requests > 200 * runs && done.sales > 3 * runs && done.expiredHolds > 3 * runs
+  // A single run varies more than the mean of many.
+  const least = runs === 1 ? 1 : 3 * runs
+  const isEnough = done.requests > 200 * runs && done.sales >= least && done.expiredHolds >= least
   assert.ok(isEnough, JSON.stringify(done))
 }
