@@ -10,7 +10,6 @@ import {
   type WriteContext,
 } from '../api/operation.ts'
 import { pageQuery, pageReader } from '../api/pagination.ts'
-import { int64Text } from '../api/validation.ts'
 import { lockCategory } from '../categories/queries.ts'
 import type { Trx } from '../database/db.ts'
 import { chain } from '../maybePromise.ts'
@@ -19,6 +18,7 @@ import type { CreatePetBatch } from './queries.postgres.ts'
 import { createPet, deletePet, findPet, listPets, updatePet } from './queries.ts'
 import {
   newPetSchema,
+  petByIdOperation,
   petCursor,
   petErrors,
   petFilterSchema,
@@ -27,9 +27,7 @@ import {
   petUpdateSchema,
 } from './schemas.ts'
 
-const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
 const subject = ({ params: { petId } }: { params: { petId: bigint } }) => `pet ${petId}`
-const petByIdOperation = { tag: 'Pets', params, notFound: petErrors.pet_not_found } as const
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
 

@@ -12,6 +12,13 @@ export const petErrors = defineErrors({
   ],
 })
 
+/** What the operations on one animal have in common. */
+export const petByIdOperation = {
+  tag: 'Pets',
+  params: z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) }),
+  notFound: petErrors.pet_not_found,
+} as const
+
 const petStatusSchema = z.enum(petStatuses).meta({
   id: 'PetStatus',
   description:

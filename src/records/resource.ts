@@ -36,7 +36,10 @@ export type Resource<
   Imported extends ResourceRecord = ResourceRecord,
   Table extends keyof Tables = keyof Tables,
 > = {
-  /** The type of its records. The types of its events begin with it, as in `pet.created`. */
+  /**
+   * The type of its records. The types of its events begin with it, as in `pet.created`. A resource with an owner can have
+   * events of its owner instead, as in `pet.note_added`: their `id` is that of the owner.
+   */
   readonly type: string
   /** The name of its numbers in results, such as `pets`. */
   readonly countName: string

@@ -224,7 +224,11 @@ describe('the files of src/ and bench/', () => {
   test('are all on the map in ARCHITECTURE.md', () => {
     const map = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 'utf8')
     for (const { path } of sources)
-      assert.match(map, new RegExp(`[\`/]${posix.basename(path).replace('.', '\\.')}`), `${path} is missing.`)
+      assert.match(
+        map,
+        new RegExp(`[\`/]${posix.basename(path).replace('.', '\\.')}`),
+        `${path} is missing in ARCHITECTURE.md.`,
+      )
   })
 
   test('export only what they define', () => {

@@ -41,12 +41,14 @@ describe('the list of resources', () => {
     }
   })
 
-  test('has event types for each', () => {
-    for (const { type } of resources)
+  test('has event types for each, of its own or of its owner', () => {
+    for (const { type, owner } of resources) {
+      const prefixes = [`${type}.`, ...(owner ? [`${owner.type}.${type}_`] : [])]
       assert.ok(
-        eventTypes.some((event) => event.startsWith(`${type}.`)),
-        `There is no event type ${type}.*, by which an export in batches finds changes.`,
+        eventTypes.some((event) => prefixes.some((prefix) => event.startsWith(prefix))),
+        `There is no event type ${prefixes.join('* or ')}*, by which an export in batches finds changes.`,
       )
+    }
   })
 })
 

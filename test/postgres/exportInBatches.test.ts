@@ -23,11 +23,12 @@ import {
 import type { Pet } from '../../src/pets/pet.ts'
 import { createPet, createPets, deletePet, findPetForUpdate, updatePet } from '../../src/pets/queries.ts'
 import type { Resource } from '../../src/records/resource.ts'
-import { resources } from '../../src/resources.ts'
+import { defaultResource, resources } from '../../src/resources.ts'
 import { cliOn } from '../support/commands.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { spawnPetstore } from '../support/process.ts'
+import { assertSameNames } from '../support/sameNames.ts'
 
 const petCount = 2 * batchRowsMax + 500
 const orderCount = 60
@@ -138,6 +139,22 @@ async function snapshotsOf(database: Database, list?: readonly Resource[]): Prom
 }
 
 describe('an export', { concurrency: 2 }, () => {
+  test('is tested with changes of every resource', async (t) => {
+    const { database } = await filledDatabase(t)
+    const before = new Set((await exportOf(database)).split('\n'))
+    await changeEverything(database, 0)
+    const changed = (await exportOf(database))
+      .split('\n')
+      .slice(1)
+      .filter((line) => !before.has(line))
+    const types = new Set(changed.map((line) => JSON.parse(line).type ?? defaultResource.type))
+    assertSameNames(
+      'changeEverything',
+      types,
+      resources.map(({ type }) => type),
+    )
+  })
+
   test('contains what was changed between its batches', async (t) => {
     const { database } = await filledDatabase(t)
     const snapshots = await snapshotsOf(database)

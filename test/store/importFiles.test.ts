@@ -97,7 +97,7 @@ describe('an external id', { concurrency: 2 }, () => {
     assert.deepEqual(await contentsOf(cli.env), before)
     const skipped = await cli.run(['import', '--skip-bad'], text)
     assert.deepEqual([skipped.code, skipped.stderr], [3, wrong])
-    assert.match(skipped.stdout, /^Imported 3004 animals, 0 categories, 1 order /)
+    assert.ok(skipped.stdout.startsWith(`Imported ${countsText({ pets: 3_004, orders: 1 })}`), skipped.stdout)
     assert.deepEqual(
       (await petsIn(cli)).flatMap(({ id, name, externalId }) => (externalId ? [[id, name, externalId]] : [])),
       [

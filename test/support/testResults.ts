@@ -11,8 +11,8 @@ export type Results = {
   skipped: number
   /** Skipped because this machine has no browser. */
   withoutBrowser: number
-  /** How many of those that passed are in test/store. */
-  passedInStore: number
+  /** The names of those in test/store. */
+  passedInStore: string[]
   files: { file: string; seconds: number }[]
 }
 
@@ -28,7 +28,7 @@ export const noResults = (): Results => ({
   failed: 0,
   skipped: 0,
   withoutBrowser: 0,
-  passedInStore: 0,
+  passedInStore: [],
   files: [],
 })
 
@@ -67,7 +67,7 @@ export async function collectResults(
       console.log(`${styleText('red', '✖')} skipped: ${name} (${label}, ${place})`)
     } else {
       results.passed++
-      if (file?.startsWith(databaseFolder)) results.passedInStore++
+      if (file?.startsWith(databaseFolder)) results.passedInStore.push(`${relative(root, file)} ${name}`)
     }
   })
   // A program that fails apart from its tests, for example because it does not end.
