@@ -48,8 +48,14 @@ export function batchesOf(files: readonly Timed[]): Batch[] {
   return [...single, ...groups]
 }
 
-/** Node 26 sometimes does not end by itself: it waits in its clean-up for a request that is never completed. */
-const exitAtEnd = `process.once('beforeExit', () => process.exit())`
+/**
+ * Node 26 sometimes does not end by itself: it waits in its clean-up for a request that is never completed. At the first
+ * `beforeExit`, the last results are not written yet.
+ */
+const exitAtEnd = `process.once('beforeExit', () => {
+  setImmediate(() => {})
+  process.once('beforeExit', () => process.exit())
+})`
 
 /**
  * Writes a program that runs each file as a suite with the file's path as its name. A file is loaded when the one before it

@@ -45,6 +45,9 @@ export async function collectResults(
   results: Results,
 ): Promise<void> {
   const databaseFolder = join(root, 'test', 'store')
+  let received = 0
+  /** How many tests the program has run, by its own count. */
+  let counted: number | undefined
 
   function fail(name: string, place: string, error: unknown): void {
     results.failed++
@@ -60,6 +63,7 @@ export async function collectResults(
       if (nesting === 0) endFile(name, details.duration_ms / 1000, details.passed)
       return
     }
+    received++
     if (!details.passed) return
     if (skip === noBrowserReason && !hasBrowser) results.withoutBrowser++
     else if (skip !== undefined || todo !== undefined) {
@@ -75,6 +79,10 @@ export async function collectResults(
     if (name === program && isOwnFailure(details.error)) fail(label, file ?? name, details.error)
   })
 
+  tests.on('test:summary', ({ file, counts }) => {
+    if (file !== undefined) counted = counts.tests
+  })
+
   function endFile(file: string, seconds: number, isGood: boolean): void {
     results.files.push({ file, seconds })
     const count = `${String(++progress.done).padStart(String(progress.total).length)}/${progress.total}`
@@ -83,6 +91,12 @@ export async function collectResults(
   }
 
   for await (const { type, data } of tests) if (type === 'test:stderr') process.stderr.write(data.message)
+  if (counted !== received)
+    fail(
+      label,
+      program,
+      new Error(`${counted ?? 'Unknown'} tests ran, but ${received} results were received.`),
+    )
 }
 
 /** A failure shows so much of its message. A whole document would hide what is wrong. */
