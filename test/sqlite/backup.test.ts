@@ -385,70 +385,6 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assert.match((await serverFor(t, server.databaseEnv)).operatorKey ?? '', /^ps_live_/)
   })
 
-  describe('a file that is not a complete backup is rejected and changes nothing', { concurrency: 2 }, () => {
-    const scenarios: [name: string, damage: (whole: Buffer) => Buffer][] = [
-      ['empty', () => Buffer.alloc(0)],
-      ['garbage', () => Buffer.from('this is no database at all '.repeat(1000))],
-      ['truncated in the middle of a page', (whole) => whole.subarray(0, whole.length - 1000)],
-      ['truncated by half', (whole) => whole.subarray(0, 4096 * Math.floor(whole.length / 8192))],
-      ['truncated to its first page', (whole) => whole.subarray(0, 4096)],
-      ['overwritten in the middle', (whole) => Buffer.from(whole).fill(0xa5, 4096, 20_000)],
-      ['a database of something else', otherDatabase],
-    ]
-    let folder: string
-    let cli: ReturnType<typeof cliIn>
-    let backup: string
-    let contents: Awaited<ReturnType<typeof contentsOf>>
-    before(async () => {
-      folder = temporaryFolder()
-      cli = cliIn(join(folder, 'data'))
-      await cli.ok(['seed', '--count', '300'])
-      backup = join(folder, 'copy.db')
-      await cli.ok(['backup', backup])
-      contents = await contentsOf(cli.env)
-      assert.equal(contents.pets?.length, 300)
-    })
-    after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-
-    for (const [index, [name, damage]] of scenarios.entries()) {
-      test(name, async () => {
-        const bad = join(folder, `bad-${index}.db`)
-        writeFileSync(bad, damage(readFileSync(backup)))
-        assertCommandFails(
-          await cli.run(['restore', bad, '--replace']),
-          1,
-          /bad-\d\.db is not a complete backup of a petstore database/,
-        )
-        assert.deepEqual(await contentsOf(cli.env), contents)
-        const place = `new-${index}`
-        assertCommandFails(
-          await cliIn(join(folder, place)).run(['restore', bad]),
-          1,
-          /is not a complete backup/,
-        )
-        assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
-      })
-    }
-
-    test('a folder', async () => {
-      const place = join(folder, 'new-for-folder')
-      assertCommandFails(
-        await cliIn(place).run(['restore', folder]),
-        1,
-        new RegExp(`${RegExp.escape(folder)} is not a complete backup of a petstore database`),
-      )
-      assert.ok(!existsSync(place))
-    })
-
-    function otherDatabase(): Buffer {
-      const database = new DatabaseSync(':memory:')
-      database.exec('CREATE TABLE something (x)')
-      const bytes = Buffer.from(database.serialize())
-      database.close()
-      return bytes
-    }
-  })
-
   for (const [version, change, message] of [
     ['newer', "INSERT INTO schema_migrations VALUES (99, 'from the future', 0)", /schema version 99/],
     [
@@ -470,6 +406,70 @@ describe('backup and restore', { concurrency: 2 }, () => {
       assertCommandFails(await cli.run(['restore', file, '--replace']), 1, message)
       assert.equal(await cli.export(), before)
     })
+})
+
+describe('a file that is not a complete backup is rejected and changes nothing', { concurrency: 2 }, () => {
+  const scenarios: [name: string, damage: (whole: Buffer) => Buffer][] = [
+    ['empty', () => Buffer.alloc(0)],
+    ['garbage', () => Buffer.from('this is no database at all '.repeat(1000))],
+    ['truncated in the middle of a page', (whole) => whole.subarray(0, whole.length - 1000)],
+    ['truncated by half', (whole) => whole.subarray(0, 4096 * Math.floor(whole.length / 8192))],
+    ['truncated to its first page', (whole) => whole.subarray(0, 4096)],
+    ['overwritten in the middle', (whole) => Buffer.from(whole).fill(0xa5, 4096, 20_000)],
+    ['a database of something else', otherDatabase],
+  ]
+  let folder: string
+  let cli: ReturnType<typeof cliIn>
+  let backup: string
+  let contents: Awaited<ReturnType<typeof contentsOf>>
+  before(async () => {
+    folder = temporaryFolder()
+    cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '300'])
+    backup = join(folder, 'copy.db')
+    await cli.ok(['backup', backup])
+    contents = await contentsOf(cli.env)
+    assert.equal(contents.pets?.length, 300)
+  })
+  after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+
+  for (const [index, [name, damage]] of scenarios.entries()) {
+    test(name, async () => {
+      const bad = join(folder, `bad-${index}.db`)
+      writeFileSync(bad, damage(readFileSync(backup)))
+      assertCommandFails(
+        await cli.run(['restore', bad, '--replace']),
+        1,
+        /bad-\d\.db is not a complete backup of a petstore database/,
+      )
+      assert.deepEqual(await contentsOf(cli.env), contents)
+      const place = `new-${index}`
+      assertCommandFails(
+        await cliIn(join(folder, place)).run(['restore', bad]),
+        1,
+        /is not a complete backup/,
+      )
+      assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
+    })
+  }
+
+  test('a folder', async () => {
+    const place = join(folder, 'new-for-folder')
+    assertCommandFails(
+      await cliIn(place).run(['restore', folder]),
+      1,
+      new RegExp(`${RegExp.escape(folder)} is not a complete backup of a petstore database`),
+    )
+    assert.ok(!existsSync(place))
+  })
+
+  function otherDatabase(): Buffer {
+    const database = new DatabaseSync(':memory:')
+    database.exec('CREATE TABLE something (x)')
+    const bytes = Buffer.from(database.serialize())
+    database.close()
+    return bytes
+  }
 })
 
 test('after a restore, callers that follow the events receive 410 and have to list again', async (t) => {
