@@ -47,8 +47,6 @@ type Engine = 'sqlite' | 'postgres'
 
 const startedAt = performance.now()
 const root = fileURLToPath(new URL('../', import.meta.url))
-/** Processes of tests at the same time, over both engines. Some of them wait at any time. */
-const concurrency = 5
 const slowestShown = 8
 const differingShown = 20
 /** A process of tests that hangs fails; on a busy machine the longest take minutes. */
@@ -72,6 +70,8 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 })
+/** Processes of tests at the same time, over both engines. Some wait at any time; slow ones need more of the processor. */
+const concurrency = values.slow ? 3 : 5
 const chosen = (Object.keys(engines) as Engine[]).filter(
   (engine) => values.engine === undefined || values.engine === engine,
 )
