@@ -1,44 +1,10 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { ClientResponse, RequestOptions } from '../support/client.ts'
-import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
-import { useService } from '../support/useService.ts'
+import { test } from 'node:test'
+import type { RequestOptions } from '../support/client.ts'
+import { isReplay, milo, useIdempotency } from '../support/idempotentCalls.ts'
+import { assertError } from '../support/responses.ts'
 
-const service = useService()
-let key: string
-before(async () => {
-  key = (await service.makeKey(amplePlan)).key
-})
-
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-  const response = await service.request(method, path, { key, ...options })
-  assertResponseHeaders(response, method)
-  return response
-}
-
-/** Every test has separate keys. */
-let lastKey = 0
-const newKey = () => `retry-${++lastKey}`
-
-const milo = { name: 'Milo', categoryId: 3 }
-const post = (idempotencyKey: string, options: RequestOptions & { path?: string } = {}) =>
-  call('POST', options.path ?? '/v1/pets', {
-    body: milo,
-    ...options,
-    headers: { 'idempotency-key': idempotencyKey, ...options.headers },
-  })
-
-const isReplay = ({ headers }: ClientResponse) => headers['idempotent-replayed'] === 'true'
-
-async function petsNamed(name: string): Promise<number> {
-  let count = 0
-  for (let path = '/v1/pets?limit=100'; path !== ''; ) {
-    const { json, headers } = await call('GET', path)
-    count += json.filter((pet: { name: string }) => pet.name === name).length
-    path = /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1] ?? ''
-  }
-  return count
-}
+const { call, newKey, post, petsNamed } = useIdempotency()
 
 test('a replay counts against the rate limit and shows what is left now', async () => {
   const idempotencyKey = newKey()

@@ -1,48 +1,14 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { pruneExpired } from '../../src/schedule.ts'
-import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { databaseText, holdWriteLockOf, openDatabaseFor } from '../support/engine.ts'
-import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
-import { useService } from '../support/useService.ts'
+import { isReplay, milo, useIdempotency } from '../support/idempotentCalls.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
-const service = useService()
-let key: string
-before(async () => {
-  key = (await service.makeKey(amplePlan)).key
-})
-
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-  const response = await service.request(method, path, { key, ...options })
-  assertResponseHeaders(response, method)
-  return response
-}
-
-/** Every test has separate keys. */
-let lastKey = 0
-const newKey = () => `retry-${++lastKey}`
-
-const milo = { name: 'Milo', categoryId: 3 }
-const post = (idempotencyKey: string, options: RequestOptions & { path?: string } = {}) =>
-  call('POST', options.path ?? '/v1/pets', {
-    body: milo,
-    ...options,
-    headers: { 'idempotency-key': idempotencyKey, ...options.headers },
-  })
-
-const isReplay = ({ headers }: ClientResponse) => headers['idempotent-replayed'] === 'true'
-
-async function petsNamed(name: string): Promise<number> {
-  let count = 0
-  for (let path = '/v1/pets?limit=100'; path !== ''; ) {
-    const { json, headers } = await call('GET', path)
-    count += json.filter((pet: { name: string }) => pet.name === name).length
-    path = /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1] ?? ''
-  }
-  return count
-}
+const { service, callersKey, call, newKey, post, petsNamed } = useIdempotency()
 
 test('a repeated request gets the first response again and changes nothing', async () => {
   const idempotencyKey = newKey()
@@ -301,7 +267,7 @@ test('a repeated request for a new key gets the same secret, which is nowhere in
   const stored = await databaseText(service.databaseEnv)
   assert.ok(stored.includes('retried key'), 'this is where the store is')
   assert.ok(stored.includes(idempotencyKey))
-  for (const secret of [first.json.key, rotated.json.key, service.operatorKey, key]) {
+  for (const secret of [first.json.key, rotated.json.key, service.operatorKey, callersKey()]) {
     const random = secret.slice('ps_live_'.length)
     for (const form of [
       random,

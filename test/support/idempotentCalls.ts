@@ -1,0 +1,45 @@
+import { before } from 'node:test'
+import type { ClientResponse, RequestOptions } from './client.ts'
+import { amplePlan, assertResponseHeaders } from './responses.ts'
+import { useService } from './useService.ts'
+
+export const milo = { name: 'Milo', categoryId: 3 }
+export const isReplay = ({ headers }: ClientResponse) => headers['idempotent-replayed'] === 'true'
+
+/** A service for all tests of a file, and what tests of idempotency do with it. */
+export function useIdempotency() {
+  const service = useService()
+  let key: string
+  before(async () => {
+    key = (await service.makeKey(amplePlan)).key
+  })
+
+  async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
+    const response = await service.request(method, path, { key, ...options })
+    assertResponseHeaders(response, method)
+    return response
+  }
+
+  /** Every test has separate keys. */
+  let lastKey = 0
+  const newKey = () => `retry-${++lastKey}`
+
+  const post = (idempotencyKey: string, options: RequestOptions & { path?: string } = {}) =>
+    call('POST', options.path ?? '/v1/pets', {
+      body: milo,
+      ...options,
+      headers: { 'idempotency-key': idempotencyKey, ...options.headers },
+    })
+
+  async function petsNamed(name: string): Promise<number> {
+    let count = 0
+    for (let path = '/v1/pets?limit=100'; path !== ''; ) {
+      const { json, headers } = await call('GET', path)
+      count += json.filter((pet: { name: string }) => pet.name === name).length
+      path = /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1] ?? ''
+    }
+    return count
+  }
+
+  return { service, callersKey: () => key, call, newKey, post, petsNamed }
+}
