@@ -198,14 +198,18 @@ describe('a screen', () => {
       async ({ page }) => {
         await page.getByText('Live', { exact: true }).waitFor()
         // The code of a screen is loaded when it is first shown.
-        for (const path of ['keys', 'overview', 'animals', 'orders', 'limits']) {
-          await t.test(path, async () => {
+        const shown = [...screens, animalsScreen, ordersScreen].filter(({ name }) =>
+          ['keys', 'overview', 'animals', 'orders', 'limits'].includes(name),
+        )
+        for (const { name, path, ready } of shown) {
+          await t.test(name, async () => {
             await page.context().setOffline(true)
-            await goTo(page, path)
+            await goTo(page, path())
             await page.getByText('The service cannot be reached').first().waitFor()
             assert.equal(await page.getByText('out of date').count(), 0)
             await page.context().setOffline(false)
-            await page.getByText('The service cannot be reached').first().waitFor({ state: 'detached' })
+            await ready(page)
+            assert.equal(await page.getByText('The service cannot be reached').count(), 0)
           })
         }
       },

@@ -25,10 +25,10 @@ import { type DatabaseEnv, openDatabaseFor } from '../support/engine.ts'
 
 // counting.slow.test.ts compares more of them.
 test('PostgreSQL counts keys exactly as memory does: every decision and every stored row', (t) =>
-  compareKeyCounts(t, 12))
+  compareKeyCounts(t, 5))
 
 test('PostgreSQL counts addresses exactly as memory does, for any token and when the clock is set back', (t) =>
-  compareAddressCounts(t, 8))
+  compareAddressCounts(t, 4))
 
 test('an address with no requests left waits at most a minute after the clock is set back', async (t) => {
   const { database } = await openDatabaseFor(t)

@@ -50,6 +50,13 @@ export const consume = async ({ keys }: Side, { token, address, origin, isExempt
 function comparable({ databaseVersion: _version, key, ...result }: KeyResult) {
   return { ...result, decision: result.decision, key: key && comparableKey(key) }
 }
+/** An exempt request that would be rejected in any case is rejected without a round trip, and so without its key. */
+const withoutKey = (result: KeyResult): KeyResult => ({
+  ...result,
+  isKeyUnchecked: true,
+  key: undefined,
+  decision: undefined,
+})
 const comparableKey = (key: ApiKey) => ({ ...key, streamsMax: undefined })
 
 async function embeddedFor(t: TestContext): Promise<Database> {
@@ -192,7 +199,7 @@ export async function compareKeyCounts(t: TestContext, runs: number): Promise<vo
         for (let n = 0; n < next.times; n++) {
           const results = await Promise.all(sides.map((side) => consume(side, request)))
           const [actual, expected] = results.map(comparable)
-          assert.deepEqual(actual, expected)
+          assert.deepEqual(actual, results[0]?.isKeyUnchecked ? withoutKey(expected as KeyResult) : expected)
           note(results[0] as KeyResult)
         }
       }

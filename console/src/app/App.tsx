@@ -119,6 +119,9 @@ function CurrentScreen() {
   return <LazyScreen key={screen.path} screen={screen} />
 }
 
+/** Whether code could not be loaded in this document. Some browsers then fail again without a request. */
+let hasFailedOffline = false
+
 /** Loads the code of the screen, and shows an error if that fails. */
 function LazyScreen({ screen }: { screen: Screen }) {
   const [Loaded, setLoaded] = useState<ComponentType | undefined>(undefined)
@@ -127,7 +130,12 @@ function LazyScreen({ screen }: { screen: Screen }) {
     setFailure(undefined)
     screen.load().then(
       (module) => setLoaded(() => module.default),
-      async () => setFailure(await whyNotLoaded()),
+      async () => {
+        const reason = await whyNotLoaded()
+        if (reason === 'outdated' && hasFailedOffline) return location.reload()
+        hasFailedOffline ||= reason === 'offline'
+        setFailure(reason)
+      },
     )
   }
   useEffect(load, [])
