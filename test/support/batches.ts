@@ -21,7 +21,7 @@ const separate = [
   'moveToPostgres',
 ]
 /** The expected time of a process. A file that takes longer has a process of its own. */
-const batchSeconds = 12
+const batchSeconds = 20
 /** Few files are better run at the same time. */
 const batchesMin = 4
 
