@@ -27,7 +27,7 @@ type Bun = {
 type BunJsc = { edenGC(): void }
 
 /** Bun collects so rarely that memory would grow by 10 MB; see docs/performance.md. */
-const requestsPerCollection = 128
+const requestsPerCollection = 512
 const idleSeconds = 65
 const stopDeadlineMs = 10_000
 /** The default of Node's sockets. */
