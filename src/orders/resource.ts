@@ -59,7 +59,7 @@ export const orderResource: Resource<OrderRecord, 'orders'> = {
       cancelReason: row.cancel_reason,
     })),
   // The erasure of customer data has no event.
-  watchUnrecordedChanges: (db) => db.dialect.watchSilentChanges?.(db, 'orders', 'silently_changed_by'),
+  watchUnrecordedChanges: (db) => db.dialect.watchUnrecordedChanges?.(db, 'orders', 'silently_changed_by'),
   schema,
   conflicts: () => new OrderConflicts(),
   ...oneByOne(applyOrder, findOrderChange),
