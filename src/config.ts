@@ -40,7 +40,7 @@ export function readConfig(env: Environ, knownProblems: readonly string[] = []) 
     port: read.wholeNumber('PORT', 8080, 0, 65535),
     environment,
     dataDir: resolve(read.text('PETSTORE_DATA_DIR') ?? './data'),
-    /** Selects PostgreSQL instead of the embedded database. */
+    /** Selects PostgreSQL instead of SQLite. */
     databaseUrl: read.postgresUrl('DATABASE_URL'),
     /** A streaming replica of the PostgreSQL database. */
     databaseReadUrl: read.postgresUrl('DATABASE_READ_URL'),

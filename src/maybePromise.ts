@@ -1,4 +1,4 @@
-/** A value that may have to be waited for: nothing is waited for where nothing waits, for a promise is not free. */
+/** A value, or a promise of it. A value that is there is used at once, because a promise costs time. */
 export type MaybePromise<T> = T | Promise<T>
 
 export const chain = <T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> =>

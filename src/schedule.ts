@@ -17,7 +17,7 @@ import { pruneDeliveries } from './webhooks/deliveries.ts'
 type Job = { readonly intervalMs: number; run(signal: AbortSignal): Promise<void> }
 
 export const defaultJobBounds = {
-  /** How many requests of the embedded rate limiter a crash forgets. */
+  /** How often the counts of SQLite's rate limiter are written. A crash loses those since then. */
   limiterFlushMs: 500,
   /** How late a hold expires, or a webhook is retried. */
   dueMs: 1_000,

@@ -48,7 +48,7 @@ export type Service = {
 const defaultBounds = {
   ...defaultStreamBounds,
   ...defaultJobBounds,
-  /** Figures of usage that a crash forgets. */
+  /** How often the counts of usage are written. A crash loses those since then. */
   usageFlushMs: 10_000,
   usageReadFlushMs: 1_000,
   attemptTimeoutMs,

@@ -9,7 +9,7 @@ import type { Event, Int64 } from './schema.ts'
 
 /** A connection of an event stream that is open. */
 export type StreamConnection = {
-  /** The id of the last event before the next one of the stream. Undefined if the service has not named it. */
+  /** The id of the event after which the stream continues. Undefined if the service has not named it. */
   readonly lastEventId: string | undefined
   /** Ends the connection, if it is certainly lost, such as when the device is offline. The stream connects again. */
   reconnect(): void

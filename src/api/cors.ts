@@ -5,7 +5,7 @@ import type { ApiRequest } from './request.ts'
 import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
 import { allowedMethods, type Route } from './router.ts'
 
-/** CORS for publishable keys: a browser may read a response only from an origin that some key is locked to. */
+/** CORS for publishable keys: a browser may read a response only from an origin that some key is restricted to. */
 
 /** Response headers that a browser hides unless they are listed. */
 const exposed =
@@ -28,7 +28,7 @@ export const preflightHeaders: Readonly<Record<string, string>> = {
   'Access-Control-Max-Age': preflightMaxAgeSeconds,
 }
 
-/** Until the key is known, an origin that any key is locked to may read the response, errors included. */
+/** Until the key is known, an origin that any key is restricted to may read the response, errors included. */
 export function allowKnownOrigin(
   origin: string | undefined,
   authenticator: Authenticator,

@@ -14,7 +14,7 @@ export type Principal = {
   readonly keyId: number
   readonly token: string
   readonly scopes: ReadonlySet<string>
-  /** Browser origins that the key is locked to; none for a secret key. */
+  /** Browser origins that the key is restricted to; none for a secret key. */
   readonly origins: readonly string[]
 }
 

@@ -11,7 +11,7 @@ type AuthOptions = Pick<AuthenticatorOptions, 'whenStarted' | 'onBan'> &
   Pick<SqliteRateLimiterOptions, 'isSameDatabase'> &
   PostgresRateLimiterOptions & {
     readonly environment: KeyEnvironment
-    /** One instance with an embedded database counts in memory. Instances that share a database count in PostgreSQL. */
+    /** One instance with SQLite counts in memory. Instances that share a database count in PostgreSQL. */
     readonly isSqlite: boolean
     isStale(token: string): Promise<boolean>
   }

@@ -5,7 +5,7 @@ import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { ApiKey, ApiKeyCache } from './apiKeyCache.ts'
 import type { KeyResult, KeyStore } from './keyStore.ts'
 
-/** For one instance with an embedded database: cached keys, and counts in memory. */
+/** For one instance with SQLite: cached keys, and counts in memory. */
 export function sqliteKeyStore(cache: ApiKeyCache, limiter: SqliteRateLimiter, clock: Clock): KeyStore {
   function count(
     key: ApiKey | undefined,

@@ -1,2 +1,2 @@
-/** A category exists from the first pet that refers to it, and has no name until it is given one. */
+/** A category is created by a request, or without a name by the first pet that refers to it. */
 export type Category = { id: bigint; name: string | undefined }

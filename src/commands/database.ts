@@ -69,11 +69,11 @@ export const onMissingDatabase =
     else throw missingFile(file)
   }
 
-/** The data directory, for commands that work only on the embedded database. */
+/** The data directory, for commands that work only on the SQLite database. */
 export function sqliteDataDir(env: NodeJS.ProcessEnv): string {
   const { dataDir, databaseUrl } = commandConfig(env)
   if (databaseUrl === undefined) return dataDir
   throw new Error(
-    'This command works only on the embedded database, but DATABASE_URL is set. Use the tools of PostgreSQL, such as pg_dump.',
+    'This command works only on the SQLite database, but DATABASE_URL is set. Use the tools of PostgreSQL, such as pg_dump.',
   )
 }

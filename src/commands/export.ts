@@ -40,7 +40,7 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {
-      if (database.read.dialect.watchSilentChanges) return copyInBatches(database, copy, exported)
+      if (database.read.dialect.engine === 'postgres') return copyInBatches(database, copy, exported)
       return database.snapshot(async (db) => {
         await write(await readCounters(db), readLines(db, exported))
         return undefined

@@ -53,7 +53,7 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   try {
     await interruptible(() => 'nothing was imported', work)
   } catch (error) {
-    // For the database, it is a `DatabaseUnavailableError`.
+    // A full disk of the database is a `DatabaseUnavailableError`, so this one is of a temporary file.
     throw explainTemporary(error, 'temporary files')
   }
 }

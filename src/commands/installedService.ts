@@ -38,7 +38,7 @@ export function useInstalledService(env: NodeJS.ProcessEnv): void {
   const dataDir = settings.get('PETSTORE_DATA_DIR') ?? service.dataDir
   if (env.PETSTORE_DATA_DIR !== undefined) {
     if (resolve(env.PETSTORE_DATA_DIR) !== resolve(dataDir)) return
-    // The caller means the embedded database.
+    // The caller means the SQLite database.
     settings.delete('DATABASE_URL')
   }
   // The replica of another database.

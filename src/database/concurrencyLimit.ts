@@ -15,7 +15,7 @@ type Waiting = {
 }
 
 type Subject = {
-  /** In the order of arrival. Empty unless as many run as may. */
+  /** In the order of arrival. Empty while fewer than `runningMax` run. */
   waiting: Waiting[]
   running: number
   isChecking: boolean

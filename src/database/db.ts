@@ -69,7 +69,7 @@ export type SqlDialect = {
    * Returns a function that finds the rows that were changed since the call without an event: the column has the last
    * transaction that did so. Undefined if nothing needs it, because a snapshot may stay open for long.
    */
-  watchSilentChanges?(db: Db, table: string, column: string): Promise<(db: Db) => Promise<number[]>>
+  watchUnrecordedChanges?(db: Db, table: string, column: string): Promise<(db: Db) => Promise<number[]>>
   /** Undefined if the id of a change says which changes were committed before it. */
   readonly changeLogPositions?: ChangeLogPositions
 }

@@ -120,7 +120,7 @@ export const postgresDialect: SqlDialect = {
       return compared
     },
   },
-  async watchSilentChanges(db, table, columnName) {
+  async watchUnrecordedChanges(db, table, columnName) {
     const column = sql.ref(columnName)
     const query = sql<{ oldest: string }>`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest`
     /** The oldest transaction that may commit after the call. */

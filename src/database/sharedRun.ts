@@ -1,6 +1,7 @@
 /**
- * Work that runs once at a time. A call during a run does not join it, because the run may have started before what the
- * caller needs it to see: all such calls share the next run. So one run at most waits, and a call waits for two at most.
+ * Work that never runs twice at the same time. A call during a run does not join it, because the run may have started
+ * before what the caller needs it to see: all such calls share the next run. So one run at most waits, and a call waits
+ * for two at most.
  */
 export class SharedRun<T> {
   readonly #work: () => Promise<T>

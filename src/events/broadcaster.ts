@@ -111,7 +111,7 @@ export class EventBroadcaster implements StreamSource {
       await access.refresh()
       if (!access.isAllowed(clock()) || position < (await lastPrunedEventId(database.read))) return undefined
       const events = await eventsAfter(database.read, position, pageEventsMax, access.includesPrivate, target)
-      // Reads of the embedded database are synchronous.
+      // Reads of SQLite are synchronous.
       await yieldToEventLoop()
       const isLast = events.length < pageEventsMax
       return { events, through: isLast ? target : (events.at(-1)?.id ?? target) }

@@ -46,7 +46,7 @@ export type KeyRoutesOptions = {
 }
 
 /** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
-async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, apiKeyCache: ApiKeyCache) {
+async function keyToChange(keyId: bigint, { trx, afterCommit }: WriteContext, apiKeyCache: ApiKeyCache) {
   const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), keyErrors.key_not_found)
   afterCommit(() => apiKeyCache.invalidate())
   return key
@@ -106,7 +106,7 @@ const updateKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     responses: { 200: { description: 'The updated key.', schema: keySchema } },
     async write({ params, body }, context) {
       const { trx, now } = context
-      const key = await findToChange(params.keyId, context, apiKeyCache)
+      const key = await keyToChange(params.keyId, context, apiKeyCache)
       const settings = updatedKeySettings(key, body, now)
       const changed = await updateKey(trx, key, settings, context)
       return respond(200, serializeKey(changed, now))
@@ -120,7 +120,7 @@ const revokeKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
     responses: { 204: { description: 'The key is revoked.' } },
     async write({ params }, context) {
-      const key = await findToChange(params.keyId, context, apiKeyCache)
+      const key = await keyToChange(params.keyId, context, apiKeyCache)
       await revokeKey(context.trx, key, context)
       return respond(204)
     },
@@ -139,7 +139,7 @@ const rotateKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
     errors: [apiErrors.illegal_transition],
     async write({ params, body }, context) {
       const { trx, now } = context
-      const { id, revokedAt } = await findToChange(params.keyId, context, apiKeyCache)
+      const { id, revokedAt } = await keyToChange(params.keyId, context, apiKeyCache)
       if (revokedAt !== undefined) throw new ApiError(apiErrors.illegal_transition, revokedMessage)
       const overlapMs = (body.overlapSeconds ?? 0) * 1000
       const { key, secret } = await rotateKey(trx, id, environment, overlapMs, context)
@@ -154,7 +154,7 @@ const liftKeyBanOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
     responses: { 204: { description: 'The key is not banned.' } },
     async write({ params }, context) {
-      const key = await findToChange(params.keyId, context, apiKeyCache)
+      const key = await keyToChange(params.keyId, context, apiKeyCache)
       await unbanKey(context.trx, key, context)
       return respond(204)
     },

@@ -16,8 +16,8 @@ export class OrderConflicts implements Conflicts<ImportedOrder> {
     CREATE INDEX open_orders_by_id ON open_orders (id)`)
   readonly #orderOf = this.#lines.database.prepare('SELECT * FROM open_orders WHERE pet_id = ?')
   readonly #addStored = this.#lines.database.prepare('INSERT OR IGNORE INTO open_orders VALUES (?, ?, ?)')
-  readonly #close = this.#lines.database.prepare('UPDATE open_orders SET id = NULL WHERE id = ?')
-  readonly #open = this.#lines.database.prepare('INSERT OR REPLACE INTO open_orders VALUES (?, ?, ?)')
+  readonly #closeOrder = this.#lines.database.prepare('UPDATE open_orders SET id = NULL WHERE id = ?')
+  readonly #openOrder = this.#lines.database.prepare('INSERT OR REPLACE INTO open_orders VALUES (?, ?, ?)')
 
   add(line: number, { id, petId, status, holdExpiresAt }: ImportedOrder): void {
     this.#lines.add(line, { id, petId, isOpen: isOpenOrderStatus(status), holdExpiresAt })
@@ -47,8 +47,8 @@ export class OrderConflicts implements Conflicts<ImportedOrder> {
       other && other.id !== null && Number(other.hold_expires_at ?? Number.POSITIVE_INFINITY) > now
     if (isOtherHeld && other.id !== id)
       return `the order is open, but animal ${petId} has the open order ${other.id}`
-    this.#close.run(id)
-    if (isOpen) this.#open.run(petId, id, holdExpiresAt)
+    this.#closeOrder.run(id)
+    if (isOpen) this.#openOrder.run(petId, id, holdExpiresAt)
     return undefined
   }
 

@@ -94,12 +94,18 @@ export async function lockPetAndOrder(trx: Trx, petId: bigint, now: number) {
 
 /** Locks an order and its pet. An order whose hold has expired is cancelled. */
 export async function lockOrder(trx: Trx, id: number, now: number) {
+  const locked = await lockOrderAsIs(trx, id)
+  if (!locked || !isHoldExpired(locked.order, now)) return locked
+  return expireHold(trx, locked.order, locked.pet, now)
+}
+
+/** Locks an order and its pet. Its hold may have expired. */
+export async function lockOrderAsIs(trx: Trx, id: number) {
   const [pet, order] = await Promise.all([
     findPetOfOrderForUpdate(trx, trx.selectFrom('orders').where('id', '=', id).select('pet_id')),
     selectOrders(trx).where('id', '=', id).forUpdate().executeTakeFirst(),
   ])
-  if (!order) return undefined
-  return isHoldExpired(order, now) ? expireHold(trx, order, pet, now) : { order, pet }
+  return order && { order, pet }
 }
 
 /** Places an order for an available pet and makes the pet pending. */

@@ -12,7 +12,7 @@ import {
 } from '../records/resource.ts'
 import { OrderConflicts } from './conflicts.ts'
 import { holdExpiredReason, isOpenOrderStatus, type OrderStatus, orderStatuses } from './order.ts'
-import { customerOf, lockOrder, lockPetAndOrder, syncPetStatus } from './queries.ts'
+import { customerOf, lockOrderAsIs, lockPetAndOrder, syncPetStatus } from './queries.ts'
 import { customerSchema, noteSchema } from './schemas.ts'
 
 const schema = z
@@ -59,7 +59,7 @@ export const orderResource: Resource<OrderRecord, 'orders'> = {
       cancelReason: row.cancel_reason,
     })),
   // The erasure of customer data has no event.
-  watchUnrecordedChanges: (db) => db.dialect.watchSilentChanges?.(db, 'orders', 'silently_changed_by'),
+  watchUnrecordedChanges: (db) => db.dialect.watchUnrecordedChanges?.(db, 'orders', 'silently_changed_by'),
   schema,
   conflicts: () => new OrderConflicts(),
   ...oneByOne(applyOrder, findOrderChange),
@@ -91,7 +91,7 @@ async function applyOrder(trx: Trx, record: OrderRecord, now: number): Promise<[
   // First: it may expire the hold of the existing order.
   const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)
   const isOpen = isOpenOrderStatus(status)
-  const existing = (await lockOrder(trx, id, Number.NEGATIVE_INFINITY))?.order
+  const existing = (await lockOrderAsIs(trx, id))?.order
   if (isOpen && openOrder && openOrder.id !== id)
     throw new ConflictError(
       `Order ${id} cannot be ${status}, because animal ${petId} has the open order ${openOrder.id}.`,

@@ -40,6 +40,6 @@ export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOp
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
       'Cache-Control': 'no-store',
     }
-    return prepareResponse({ status: 200, json: await metrics.render(), headers })
+    return prepareResponse({ status: 200, bytes: Buffer.from(await metrics.render()), headers })
   },
 })

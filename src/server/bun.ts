@@ -99,7 +99,7 @@ export function toResponse({ status, headers, body, stream }: ApiResponse): Resp
   })
 }
 
-/** The last headers with each number of names, which no response has many of. */
+/** The last headers, by the number of names. Bounded, because no response has many names. */
 const lastHeaders = new Map<number, { readonly headers: Headers; readonly block: HeaderBlock }>()
 
 /** A response copies its headers, so the next one with the same names uses the same object: most values are the same. */

@@ -58,7 +58,7 @@ function logTo(stream: DestinationStream, level: string, redact: LogOptions['red
     request(request: RequestLog) {
       const { error } = request
       if (error !== undefined) logger.error({ ...requestFields(request, redact), err: error }, 'request')
-      // pino would take 20 % of the time of a read for this line; see docs/performance.md.
+      // pino would take longer for this line; see docs/performance.md.
       else if (logger.isLevelEnabled('info')) stream.write(requestLine(request, redact))
     },
   })

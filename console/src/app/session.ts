@@ -214,7 +214,7 @@ globalThis.addEventListener('pageshow', followKeptKey)
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible') followKeptKey()
 })
-/** `getLimits` is free up to 60 times a minute. */
+/** `getLimits` is exempt up to 60 times a minute. */
 const checkMs = 60_000
 setInterval(() => {
   followKeptKey()

@@ -16,7 +16,7 @@ const disk = findingsOf('disk')
 const space = findingsOf('space')
 const permissions = findingsOf('permissions')
 
-/** The folder of the embedded database: free space, speed of a sync, owner and modes. */
+/** The folder of the SQLite database: free space, speed of a sync, owner and modes. */
 export function checkDisk(dataDir: string): Finding[] {
   const existing = nearestExisting(dataDir)
   if (!statSync(existing).isDirectory())

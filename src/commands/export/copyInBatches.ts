@@ -22,7 +22,7 @@ export async function copyInBatches(database: Database, copy: ExportCopy, resour
     Promise.all(resources.map(async (resource) => resource.watchUnrecordedChanges?.(db))),
   )
   const start = await database.allReadableThrough()
-  // Owners before what they own: otherwise the copy could keep what belongs to a row that it has never had.
+  // Owners first, so that no row is copied before its owner: what is deleted with a row is found by its copy.
   for (const resource of recorded) await copier.copyAll(snapshot, resource)
   const position = await catchUp(database, copier, start)
   return snapshot(async (db) => {

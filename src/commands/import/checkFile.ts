@@ -37,7 +37,7 @@ export async function checkFile(
     for (const [at, record] of batch.records.entries()) {
       const resource = resourceOf(record.type)
       if (!resource) continue
-      // Ids of any int64 are not assigned by counting.
+      // Category ids need no reservation: `assignId` skips ids that are taken.
       if (typeof record.id === 'number' && record.id > (highestIds.get(resource) ?? 0))
         highestIds.set(resource, record.id)
       conflicts.add(resource.type, batch.lines[at] as number, record)

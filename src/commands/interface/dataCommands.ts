@@ -29,7 +29,7 @@ An export writes ' before a text that a spreadsheet could treat as a formula. An
 
 A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. It is stored and exported with the animal, but it is not part of the API. An animal with an open order keeps the status that the order gives it.
 
-Every line is checked before anything is changed. A line is also wrong if it conflicts with the database or with another line: if another animal has its external id, for example, or if its animal has another open order. If any line is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
+Every line is checked before anything is changed. A line is also wrong if it conflicts with the database or with another line: if another animal has its external id, for example, or if it is an open order and its animal has another one. If any line is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
 
 With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never changed. A key whose id belongs to another key gets a new id.
 
@@ -67,7 +67,7 @@ function addImport(program: Command): void {
     .addOption(jsonOption())
 }
 
-const exportDescription = `Writes data to standard output. NDJSON, the default, has everything but webhooks. Of keys it has hashes, no secrets. "petstore import --with-keys" reads it into an equal database. CSV has the animals only, and "petstore import" reads it too. A text that begins with =, +, -, @, ', a tab or a carriage return gets a ' in front, so that a spreadsheet does not treat it as a formula. Numbers stay as they are.
+const exportDescription = `Writes data to standard output. NDJSON, the default, has animals, categories, orders, keys (hashes, no secrets) and counters. Webhooks, events, usage and the audit log are not exported. "petstore import --with-keys" reads it into another database. CSV has the animals only, and "petstore import" reads it too. A text that begins with =, +, -, @, ', a tab or a carriage return gets a ' in front, so that a spreadsheet does not treat it as a formula. Numbers stay as they are.
 
 The export is consistent, and a server can use the database at the same time. With PostgreSQL, it needs as much space for temporary files (TMPDIR) as for its output.
 
@@ -77,7 +77,7 @@ function addExport(program: Command): void {
   define(program, 'export', 'write data as NDJSON or CSV', {
     description: exportDescription,
     examples: [
-      ['petstore export > petstore.ndjson', 'Write everything.'],
+      ['petstore export > petstore.ndjson', 'Write NDJSON, with keys and counters.'],
       ['petstore export --format csv > animals.csv', 'Write the animals for a spreadsheet.'],
     ],
     load: () => import('../export.ts'),
@@ -88,9 +88,9 @@ function addExport(program: Command): void {
 }
 
 function addBackups(program: Command): void {
-  define(program, 'backup', 'copy the embedded database', {
+  define(program, 'backup', 'copy the SQLite database', {
     description:
-      'Writes a consistent copy of the embedded database to a file, which must not exist. The copy is verified. A server can use the database at the same time. If the command fails or is interrupted, it leaves no file. For PostgreSQL, use its own tools, such as pg_dump.',
+      'Writes a consistent copy of the SQLite database to a file, which must not exist. The copy is verified. A server can use the database at the same time. If the command fails or is interrupted, it leaves no file. For PostgreSQL, use its own tools, such as pg_dump.',
     examples: [['petstore backup petstore-2027-01-31.db', 'Write a backup.']],
     load: () => import('../backup.ts'),
   })
@@ -98,7 +98,7 @@ function addBackups(program: Command): void {
     .addOption(jsonOption())
   define(program, 'restore', 'restore a backup', {
     description:
-      'Restores the embedded database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database. If the command fails or is interrupted, nothing is changed.',
+      'Restores the SQLite database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database. If the command fails or is interrupted, nothing is changed.',
     examples: [['petstore restore petstore-2027-01-31.db --replace', 'Replace the database.']],
     load: () => import('../restore.ts'),
   })

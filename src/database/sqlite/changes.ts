@@ -45,7 +45,8 @@ export class RowChanges {
 
 /**
  * A number that changes with every commit of another connection; for the reader, the writer of this process is one. It is
- * queried once in each iteration of the event loop: requests that have arrived by then were sent before.
+ * queried once in each iteration of the event loop: the requests of an iteration were sent before the query, so they need
+ * not see a later commit of another process.
  */
 export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueue): () => number {
   const statement = connection.prepare('PRAGMA data_version')

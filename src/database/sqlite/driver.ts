@@ -28,8 +28,7 @@ const adapter = new SqliteAdapter()
 const queryCompiler = new QueryCompiler()
 
 /**
- * Kysely on one `node:sqlite` connection. Several instances can share its prepared statements: there is one for each write,
- * which takes 1 µs.
+ * Kysely on one `node:sqlite` connection. Several instances can share its prepared statements: there is one for each write.
  */
 export class SqliteDb extends Kysely<Tables> implements Db {
   readonly dialect: SqlDialect = sqliteDialect
