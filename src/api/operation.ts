@@ -129,6 +129,7 @@ export type RequestHeader = { description: string; schema: Record<string, unknow
  * which cannot tell which rows have changed, `cacheable` applies instead.
  */
 type CachedRowDefinition = {
+  /** Positive or zero. Undefined if the response is not cached. */
   id(params: Readonly<Record<string, string>>): number | undefined
   /** Every table that the response is made of, and its column with the id. */
   dependsOn: readonly RowSource[]
