@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSoundInBoth, choose, screenshot } from '../support/console.ts'
+import { assertSilentSignOut, assertSoundInBoth, choose, screenshot } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -124,6 +124,13 @@ describe('animals', () => {
       })
     },
   )
+
+  browserTest('signing out during a change shows no error for it', async () => {
+    await addPet('Quincy')
+    await withAnimals(({ page }) =>
+      assertSilentSignOut(page, '**/v1/pets/*', () => choose(page, 'Quincy', 'Mark as sold')),
+    )
+  })
 
   browserTest('a category id beyond 2^53 keeps every digit', async () => {
     await service.request('POST', '/v1/pets', {
