@@ -132,6 +132,21 @@ describe('animals', () => {
     )
   })
 
+  browserTest('a name of 255 emoji is accepted, as by the API', () =>
+    withAnimals(async ({ page }) => {
+      await page.getByRole('button', { name: /^Add/ }).first().click()
+      const dialog = page.getByRole('dialog')
+      const name = dialog.getByLabel('Name', { exact: true })
+      await dialog.getByLabel('Category', { exact: true }).selectOption('1')
+      await name.fill('🐈'.repeat(256))
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('A name has at most 255 characters.').waitFor()
+      await name.fill('🐈'.repeat(255))
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }),
+  )
+
   browserTest('a category id beyond 2^53 keeps every digit', async () => {
     await service.request('POST', '/v1/pets', {
       key: service.operatorKey,
