@@ -163,7 +163,7 @@ async function wire(database: Database, options: WireOptions) {
       log.request(request)
     },
   })
-  const background = { broadcaster, deliverer, idempotencyRecords, usage }
+  const background = { broadcaster, deliverer, usage }
   return { startup, restore, metrics, cache, limiter, pipeline, ...background }
 }
 
