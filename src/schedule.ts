@@ -45,7 +45,7 @@ export function createJobs(options: JobsOptions): Job[] {
       run: async () => void (await Promise.all([limiter.flush(), usage.flushDue()])),
     },
     { intervalMs: sweepMs, run: (signal) => limiter.sweep(signal) },
-    { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal) },
+    { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal, logFailure(log)) },
     { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueMs, run: async () => deliverer.wake() },
     { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
@@ -79,13 +79,22 @@ export function startSchedule(jobs: readonly Job[], log: Log): () => Promise<voi
 
 const prunes = [pruneEvents, pruneDeliveries, pruneAuditEntries, pruneUsage, pruneIdempotencyRecords]
 
-/** Deletes what is past its retention, in bounded batches. */
-export async function pruneExpired(database: Database, clock: Clock, signal?: AbortSignal): Promise<void> {
-  // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
-  await database.allReadableThrough(signal)
+/** Deletes what is past its retention, in bounded batches. If that fails for one table, the others are still pruned. */
+export async function pruneExpired(
+  database: Database,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  onFailure: (error: unknown) => void,
+): Promise<void> {
   for (const prune of prunes) {
-    while (!signal?.aborted && (await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
-      // There may be more.
+    try {
+      // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
+      if (prune === pruneEvents) await database.allReadableThrough(signal)
+      while (!signal?.aborted && (await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
+        // There may be more.
+      }
+    } catch (error) {
+      onFailure(error)
     }
   }
 }

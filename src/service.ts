@@ -55,6 +55,7 @@ const defaultBounds = {
   stalledMs: 60_000,
   /** Bytes of all request bodies that are received or processed at the same time. */
   bodyBytesTotalMax: 64 * 1024 * 1024,
+  bodyBytesForJson: 16 * 1024 * 1024,
   syncMaxMs: defaultSyncMaxMs,
   replicaLagMaxMs: defaultReplicaLagMaxMs,
 }
@@ -153,6 +154,7 @@ async function wire(database: Database, options: WireOptions) {
     ...{ database, clock, operations, authenticator, idempotencyRecords, trustedProxies, publicUrl },
     redact: redactor(config.adminKey),
     bodyBytesTotalMax: bounds.bodyBytesTotalMax,
+    bodyBytesForJson: bounds.bodyBytesForJson,
     pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
     admitToPages: createPageRateLimiter(clock),
     onFinished(request) {
@@ -161,7 +163,7 @@ async function wire(database: Database, options: WireOptions) {
       log.request(request)
     },
   })
-  const background = { broadcaster, deliverer, idempotencyRecords, usage }
+  const background = { broadcaster, deliverer, usage }
   return { startup, restore, metrics, cache, limiter, pipeline, ...background }
 }
 

@@ -68,7 +68,8 @@ export class Http {
     this.#maxWaitMs = maxWaitMs
     this.clock = clock
     this.scheduler = new RequestScheduler({ maxConcurrent, maxWaitMs, throttle }, clock, async () => {
-      await this.#attempt(this.#prepare('getLimits', {}, {}), {}, readJson, (headers) =>
+      const options = { signal: this.signalOf({}) }
+      await this.#attempt(this.#prepare('getLimits', {}, {}), options, readJson, (headers) =>
         this.scheduler.observe(headers),
       )
     })

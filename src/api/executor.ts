@@ -33,6 +33,8 @@ export type ExecuteOptions = {
   readonly publicUrl: string | undefined
   /** Of all request bodies that are received or processed at the same time. */
   readonly bodyBytesTotalMax: number
+  /** The part of it that raw bodies cannot take. */
+  readonly bodyBytesForJson: number
   /** Removes secrets from a text. */
   redact(text: string): string
 }
@@ -49,7 +51,7 @@ export class Executor {
 
   constructor(options: ExecuteOptions) {
     this.#options = options
-    this.#receiveBody = createBodyReceiver(options.bodyBytesTotalMax)
+    this.#receiveBody = createBodyReceiver(options.bodyBytesTotalMax, options.bodyBytesForJson)
     for (const operation of options.operations) {
       const { writeBatch } = operation
       if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))

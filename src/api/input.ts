@@ -14,24 +14,35 @@ const tooMuchMessage = 'The service is receiving too much data. Retry after "Ret
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Bounds the bytes of the request bodies that are received or processed at the same time, over all connections. */
-export function createBodyReceiver(bytesTotalMax: number) {
+/**
+ * Bounds the bytes of the request bodies that are received or processed at the same time, over all connections. Raw bodies,
+ * which may arrive slowly, leave `bytesForJson` of the total to bodies in JSON.
+ */
+export function createBodyReceiver(bytesTotalMax: number, bytesForJson: number) {
   let total = 0
+  let rawTotal = 0
   /** Receives a body and passes it to `use`. Until that has ended, its bytes are counted: first as they are announced. */
   return async <T>(request: ApiRequest, { rawBody }: Operation, use: (bytes: Uint8Array) => Promise<T>) => {
     if (rawBody) requireMediaType(request, rawBody)
     const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
-    let counted = announcedBytes(request, limits)
-    if (total + counted > bytesTotalMax) throw new ApiError(apiErrors.unavailable, tooMuchMessage)
-    total += counted
+    let counted = 0
+    const count = (bytes: number) => {
+      total += bytes - counted
+      if (rawBody) rawTotal += bytes - counted
+      counted = bytes
+    }
+    const announced = announcedBytes(request, limits)
+    const isTooMuchRaw = rawBody && rawTotal + announced > bytesTotalMax - bytesForJson
+    if (isTooMuchRaw || total + announced > bytesTotalMax)
+      throw new ApiError(apiErrors.unavailable, tooMuchMessage)
+    count(announced)
     try {
       const bytes = await request.body(limits).catch((thrown) => rejectUnfinished(thrown, rawBody))
       if (!bytes) throw tooLarge(limits)
-      total += bytes.length - counted
-      counted = bytes.length
+      count(bytes.length)
       return await use(bytes)
     } finally {
-      total -= counted
+      count(0)
     }
   }
 }

@@ -23,7 +23,10 @@ export type OperationResult = {
   json?: string
   /** What `json` contains. */
   value?: unknown
-  /** In place of JSON. `headers` has its `Content-Type`, and how it may be cached. */
+  /**
+   * In place of JSON. `headers` has its `Content-Type`, and how it may be cached. Not for a POST: an idempotency record has
+   * JSON only, so a retry would get no body.
+   */
   bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody
@@ -129,6 +132,7 @@ export type RequestHeader = { description: string; schema: Record<string, unknow
  * which cannot tell which rows have changed, `cacheable` applies instead.
  */
 type CachedRowDefinition = {
+  /** Positive or zero. Undefined if the response is not cached. */
   id(params: Readonly<Record<string, string>>): number | undefined
   /** Every table that the response is made of, and its column with the id. */
   dependsOn: readonly RowSource[]
@@ -184,7 +188,8 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   write?(input: Input<P, Q, B>, context: WriteContext, prepared: T): Promise<OperationResult>
   /**
    * Runs many requests with one statement, in place of `write`. The result is undefined for a request that has an
-   * idempotency record, or that another instance runs: `write` is called for it.
+   * idempotency record, or that another instance runs: `write` is called for it. Not together with `prepare`,
+   * which a batch does not call.
    */
   writeBatch?(
     requests: readonly BatchedRequest<Input<P, Q, B>>[],
@@ -198,12 +203,16 @@ export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObjec
   path: string
 }
 
-/** Lets TypeScript infer the handler's input from the schemas. */
+/** Lets TypeScript infer the handler's input from the schemas. Throws if parts of the definition exclude each other. */
 export function defineOperation<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, T>(
   id: string,
   route: `${Method} ${string}`,
   definition: OperationDefinition<P, Q, B, T>,
 ): Operation {
   const [method, path] = route.split(' ')
+  if (definition.writeBatch && definition.prepare)
+    throw new Error(`${id} has both writeBatch and prepare, but a batch is not prepared.`)
+  if (method === 'POST' && Object.values(definition.responses).some(({ types }) => types))
+    throw new Error(`${id} is a POST whose response is not JSON, so it could not be replayed.`)
   return { id, method, path, ...definition } as unknown as Operation
 }

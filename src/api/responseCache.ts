@@ -43,6 +43,8 @@ const defaultRowBounds: RowCacheBounds = { rowsMax: 2 ** 17, blocks: 64, blockBy
 /** Each row is stored as its length in two bytes, its ETag and its JSON. */
 const lengthBytes = 2
 const rowBytesMax = 0xffff
+/** In place of an id. */
+const emptySlot = -1
 
 /**
  * Responses about one id each, valid until a row of that id changes. A change by another process may affect any row, so a
@@ -65,7 +67,7 @@ export class RowCache {
   constructor(bounds = defaultRowBounds) {
     this.#bounds = bounds
     this.#bytesMax = bounds.blocks * bounds.blockBytes
-    this.#slots = new Float64Array(2 * bounds.rowsMax)
+    this.#slots = new Float64Array(2 * bounds.rowsMax).fill(emptySlot)
   }
 
   get(epoch: number, id: number): CachedRow | undefined {
@@ -104,7 +106,7 @@ export class RowCache {
 
   delete(id: number): void {
     const slot = this.#slotOf(id)
-    if (this.#slots[slot] === id) this.#slots[slot] = 0
+    if (this.#slots[slot] === id) this.#slots[slot] = emptySlot
   }
 
   #slotOf(id: number): number {

@@ -23,7 +23,10 @@ export type WebPage = {
   serve(request: ApiRequest, context: PageContext): MaybePromise<PreparedResponse>
 }
 
-/** Requests of one client address in a minute. `name` is what is counted, such as "photos". */
+/**
+ * Requests of one client address in a minute. `name` is what is counted, such as "photos". It identifies the allowance:
+ * those of the same name are counted together and have the same `perMinute`.
+ */
 export type PageAllowance = { readonly name: string; readonly perMinute: number }
 
 /** `db` is for reads without a key. */

@@ -18,12 +18,12 @@ export const addressesMax = 10_000
 type PageRateLimiter = (address: string, allowance?: PageAllowance) => ApiError | undefined
 
 export function createPageRateLimiter(clock: Clock): PageRateLimiter {
-  const limiters = new Map<PageAllowance, TransientLimiter<string>>()
+  const limiters = new Map<string, TransientLimiter<string>>()
   return (address, allowance = pageAllowance) => {
     const now = clock()
     const limits = { perMinute: allowance.perMinute, perDay: Number.POSITIVE_INFINITY }
-    const limiter = limiters.get(allowance) ?? new TransientLimiter(limits, addressesMax)
-    limiters.set(allowance, limiter)
+    const limiter = limiters.get(allowance.name) ?? new TransientLimiter(limits, addressesMax)
+    limiters.set(allowance.name, limiter)
     const { outcome, windows } = limiter.consume(addressGroup(address), now)
     if (outcome === 'admitted') return undefined
     const seconds = retryAfterSeconds(windows.minute.resetsAt, now)

@@ -49,12 +49,14 @@ const openOrderQuery = (db: Db) => openOrdersQuery(db).where('pet_id', '=', 0)
 const selectOpenOrder = preparedQuery<[petId: number], Order>(openOrderQuery)
 const selectOpenOrderForUpdate = preparedQuery<[petId: number], Order>((db) => openOrderQuery(db).forUpdate())
 
-const findOpenOrders = async (db: Db, petIds: readonly number[]): Promise<Order[]> =>
-  petIds.length === 0
-    ? []
-    : openOrdersQuery(db)
-        .where(isAmong(db, 'pet_id', petIds))
-        .execute()
+async function findOpenOrders(db: Db, petIds: readonly number[]): Promise<Order[]> {
+  if (petIds.length === 0) return []
+  const given = new Set(petIds)
+  const orders = await openOrdersQuery(db)
+    .where(isAmong(db, 'pet_id', petIds))
+    .execute()
+  return orders.filter(({ pet_id }) => given.has(pet_id))
+}
 
 export const hasOpenOrders = async (db: Db, petIds: readonly number[]): Promise<boolean> =>
   (await findOpenOrders(db, petIds)).length > 0

@@ -57,7 +57,7 @@ function logTo(stream: DestinationStream, level: string, redact: LogOptions['red
   return Object.assign(logger, {
     request(request: RequestLog) {
       const { error } = request
-      if (error !== undefined) logger.error({ ...requestFields(request, redact), err: error }, 'request')
+      if (error !== undefined) logger.error({ ...requestFields(request, redact), err: error }, requestMessage)
       // pino would take longer for this line; see docs/performance.md.
       else if (logger.isLevelEnabled('info')) stream.write(requestLine(request, redact))
     },
@@ -130,7 +130,7 @@ function requestLine(request: RequestLog, redact: LogOptions['redact']): string 
   const fields = requestFields(request, redact)
   const { requestId, method, path, operation, status, code, keyId, address, ms } = fields
   const known = `${operation === undefined ? '' : `,"operation":"${operation}"`},"status":${status}${code === undefined ? '' : `,"code":"${code}"`}${keyId === undefined ? '' : `,"keyId":${keyId}`}`
-  return `{"level":30,"time":"${timeNow()}","requestId":"${requestId}","method":"${method}","path":${JSON.stringify(path)}${known},"address":${JSON.stringify(address)},"ms":${ms},"msg":"request"}\n`
+  return `{"level":30,"time":"${timeNow()}","requestId":"${requestId}","method":"${method}","path":${JSON.stringify(path)}${known},"address":${JSON.stringify(address)},"ms":${ms},"msg":"${requestMessage}"}\n`
 }
 
 /** Every secret is longer than this. */

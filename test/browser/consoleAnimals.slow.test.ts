@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSoundInBoth, choose, screenshot } from '../support/console.ts'
+import { assertSilentSignOut, assertSoundInBoth, choose, screenshot } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -123,6 +123,28 @@ describe('animals', () => {
         await eventually('the removal', async () => (await statusOf(otherId)) === undefined)
       })
     },
+  )
+
+  browserTest('signing out during a change shows no error for it', async () => {
+    await addPet('Quincy')
+    await withAnimals(({ page }) =>
+      assertSilentSignOut(page, '**/v1/pets/*', () => choose(page, 'Quincy', 'Mark as sold')),
+    )
+  })
+
+  browserTest('a name of 255 emoji is accepted, as by the API', () =>
+    withAnimals(async ({ page }) => {
+      await page.getByRole('button', { name: /^Add/ }).first().click()
+      const dialog = page.getByRole('dialog')
+      const name = dialog.getByLabel('Name', { exact: true })
+      await dialog.getByLabel('Category', { exact: true }).selectOption('1')
+      await name.fill('🐈'.repeat(256))
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('A name has at most 255 characters.').waitFor()
+      await name.fill('🐈'.repeat(255))
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }),
   )
 
   browserTest('a category id beyond 2^53 keeps every digit', async () => {

@@ -5,6 +5,7 @@ import { createPets } from '../../src/pets/queries.ts'
 import { browserTest } from '../support/browser.ts'
 import {
   assertFits,
+  assertSilentSignOut,
   assertSound,
   assertSoundInBoth,
   desktop,
@@ -76,6 +77,14 @@ async function assertLongColumnFits(page: Page): Promise<void> {
 }
 
 describe('orders', () => {
+  browserTest('signing out during a change shows no error for it', () =>
+    visit('orders', ({ page }) =>
+      assertSilentSignOut(page, '**/v1/store/orders/*', () =>
+        card(page, 'Placed', 'Nutmeg').getByRole('button', { name: 'Approve' }).click(),
+      ),
+    ),
+  )
+
   browserTest('shows the time left on the hold, the adopter and the note', async () => {
     await addOrder('Hazel')
     await visit('orders', async ({ page }) => {

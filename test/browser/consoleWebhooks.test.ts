@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSound } from '../support/console.ts'
+import { assertSilentSignOut, assertSound } from '../support/console.ts'
 import { useConsole } from '../support/useConsole.ts'
 import {
   isSignedWith,
@@ -51,6 +51,15 @@ describe('webhooks', () => {
       await assertSound(opened)
     }),
   )
+
+  browserTest('signing out during an action shows no error for it', async () => {
+    const { id } = await register(['pet.created'])
+    await visit(`webhooks/${id}`, ({ page }) =>
+      assertSilentSignOut(page, '**/v1/webhooks/*', () =>
+        page.getByRole('button', { name: 'Pause' }).click(),
+      ),
+    )
+  })
 
   browserTest('a failed delivery is shown with its attempts, and sent again', async () => {
     receiver.reply = 500

@@ -69,6 +69,18 @@ describe('the signal of the client', () => {
     await assert.rejects(store.inventory.get(), reason)
   })
 
+  test('ends the request for the limits that the throttle sends', async () => {
+    const controller = new AbortController()
+    const { store, next } = scriptedStore({ signal: controller.signal, throttle: true })
+    const reason = new Error('signed out')
+    const ended = assert.rejects(store.inventory.get(), reason)
+    const { url, init } = await next()
+    assert.match(url, /\/limits$/)
+    controller.abort(reason)
+    await ended
+    assert.equal(init.signal?.aborted, true)
+  })
+
   test('ends its streams', async () => {
     const controller = new AbortController()
     const { store, next } = scriptedStore({ signal: controller.signal })

@@ -161,6 +161,14 @@ describe('the counted addresses', () => {
     assert.equal(admit('192.0.2.2'), undefined, 'the least recent address was dropped')
   })
 
+  test('count for the name of an allowance, also if it is another object each time', () => {
+    const admit = createPageRateLimiter(() => start)
+    const admitTo = (name: string) => admit('192.0.2.1', { name, perMinute: 2 })
+    assert.deepEqual([admitTo('photos'), admitTo('photos')], [undefined, undefined])
+    assert.equal(admitTo('photos')?.code, 'rate_limit_exceeded')
+    assert.equal(admitTo('boards'), undefined)
+  })
+
   test('wait at most a minute after the clock is set back', () => {
     let now = start
     const admit = createPageRateLimiter(() => now)

@@ -136,12 +136,18 @@ describe('a raw request body', () => {
 })
 
 describe('the bytes of all request bodies together are bounded', () => {
-  const service = useService({}, { additional, bounds: { bodyBytesTotalMax: pictureBytesMax } })
+  /** Raw bodies cannot take these. */
+  const forJson = 1000
+  const service = useService(
+    {},
+    { additional, bounds: { bodyBytesTotalMax: pictureBytesMax + forJson, bodyBytesForJson: forJson } },
+  )
   const full = randomBytes(pictureBytesMax)
   const call = (method: string, path: string, body?: unknown, headers = {}): Promise<ClientResponse> =>
     service.request(method, path, { key: service.operatorKey, headers, ...(body !== undefined && { body }) })
-  /** Needs the whole allowance. */
+  /** Needs all that raw bodies may take. */
   const sendFull = () => call('POST', picturesPath, full, webp)
+  const sendByte = () => call('POST', picturesPath, 'x', webp)
   const createPet = () => call('POST', '/v1/pets', { name: 'Milo', categoryId: 1 })
   /** Opens a request whose body is missing, again if a probe was faster than it, until `isCounted`. */
   const hold = (isCounted: () => Promise<boolean>, headers: Record<string, string>, path = picturesPath) =>
@@ -160,8 +166,11 @@ describe('the bytes of all request bodies together are bounded', () => {
     assert.equal(headers['retry-after'], '1')
   }
   const isBusy = async () => (await sendFull()).status === 503
-  const isFull = async () => (await createPet()).status === 503
+  const isFull = async () => (await sendByte()).status === 503
   const isFree = async () => (await sendFull()).status === 201
+
+  const holdJson = (bytes: number, isCounted = isBusy) =>
+    hold(isCounted, { ...lengthOf(bytes), 'content-type': 'application/json' }, '/v1/pets')
 
   test('a body that does not fit is rejected before it arrives, with Retry-After', async () => {
     const holder = await hold(isBusy, lengthOf(pictureBytesMax - 100))
@@ -169,7 +178,8 @@ describe('the bytes of all request bodies together are bounded', () => {
     const { status, head } = await late.response()
     assert.deepEqual([status, /^retry-after: 1$/im.test(head)], [503, true])
     late.socket.destroy()
-    assert.equal((await createPet()).status, 201, 'what fits is accepted')
+    for (const send of [sendByte, createPet])
+      assert.equal((await send()).status, 201, 'what fits is accepted')
     holder.socket.write(full.subarray(0, pictureBytesMax - 100))
     assert.equal((await holder.response()).status, 201)
     assert.equal((await sendFull()).status, 201)
@@ -177,8 +187,8 @@ describe('the bytes of all request bodies together are bounded', () => {
   })
 
   test('bodies in JSON count too, and requests without a body are not affected', async () => {
-    const json = await hold(isBusy, { ...lengthOf(1000), 'content-type': 'application/json' }, '/v1/pets')
-    const holder = await hold(isFull, lengthOf(pictureBytesMax - 1000))
+    const json = await holdJson(2 * forJson)
+    const holder = await hold(isFull, lengthOf(pictureBytesMax - forJson))
     assertBusy(await createPet())
     assert.equal((await call('GET', '/v1/pets')).status, 200)
     assert.equal((await call('DELETE', '/v1/pets/999')).status, 404)
@@ -186,10 +196,24 @@ describe('the bytes of all request bodies together are bounded', () => {
     await eventually('what an aborted body has taken is free', isFree)
   })
 
+  test('raw bodies leave a part to JSON, and JSON may take more than that', async () => {
+    const holder = await hold(isFull, lengthOf(pictureBytesMax))
+    assert.equal((await createPet()).status, 201)
+    const isJsonFull = async () => (await createPet()).status === 503
+    const json = await holdJson(forJson, isJsonFull)
+    assertBusy(await createPet())
+    for (const { socket } of [json, holder]) socket.destroy()
+    await eventually('what an aborted body has taken is free', isFree)
+    const large = await holdJson(2 * forJson)
+    assert.equal((await createPet()).status, 201)
+    large.socket.destroy()
+    await eventually('what an aborted body has taken is free', isFree)
+  })
+
   test('a body without an announced length counts as the largest until it has arrived', async () => {
     const caller = await hold(isFull, { 'transfer-encoding': 'chunked' })
     caller.socket.write('4\r\nwait\r\n0\r\n\r\n')
-    await eventually('four bytes count', async () => (await createPet()).status === 201)
+    await eventually('four bytes count', async () => (await sendByte()).status === 201)
     assertBusy(await sendFull())
     await call('DELETE', '/v1/test/state')
     assert.equal((await caller.response()).status, 201)
@@ -202,7 +226,7 @@ describe('the bytes of all request bodies together are bounded', () => {
     const before = await preparedSoFar()
     const waiting = call('POST', picturesPath, Buffer.from('wait'.padEnd(pictureBytesMax)), webp)
     await eventually('it is prepared', async () => (await preparedSoFar()) > before)
-    assertBusy(await createPet())
+    assertBusy(await sendByte())
     await call('DELETE', '/v1/test/state')
     assert.equal((await waiting).status, 201)
     assert.equal((await sendFull()).status, 201)

@@ -6,7 +6,7 @@ import { type CachedRow, RowCache } from '../../src/api/responseCache.ts'
 const row = (name: string) => ({ etag: `"${Buffer.from(name).toString('hex')}"`, json: `{"name":"${name}"}` })
 
 test('a row is found as it was cached last, or not at all', () => {
-  const id = fc.integer({ min: 1, max: 40 })
+  const id = fc.integer({ min: 0, max: 40 })
   // Whole texts, also of more than one byte a character; some do not fit at all.
   const name = fc.oneof(
     fc.string({ maxLength: 30 }),
@@ -37,7 +37,7 @@ test('a row is found as it was cached last, or not at all', () => {
           epoch++
           model.clear()
         }
-        for (let requested = 1; requested <= 40; requested++) {
+        for (let requested = 0; requested <= 40; requested++) {
           const response = cache.get(epoch, requested)
           if (response === undefined) continue
           found++
@@ -48,6 +48,15 @@ test('a row is found as it was cached last, or not at all', () => {
     { numRuns: 300 },
   )
   assert.ok(found > 1_000, `only ${found} rows were found`)
+})
+
+test('the id 0 is found only if it was cached', () => {
+  const cache = new RowCache()
+  assert.equal(cache.get(1, 0), undefined)
+  cache.set(0, row('Milo'))
+  assert.deepEqual(cache.get(1, 0), row('Milo'))
+  cache.delete(0)
+  assert.equal(cache.get(1, 0), undefined)
 })
 
 test('ids may be larger than 32 bits', () => {

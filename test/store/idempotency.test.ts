@@ -142,7 +142,7 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
     for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
     await add(responses('young', now - dayMs + 1))
   })
-  await pruneExpired(database, () => now)
+  await pruneExpired(database, () => now, undefined, assert.ifError)
   const left = await database.read
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])

@@ -48,9 +48,13 @@ type Job = {
   readonly stopsAfter?: readonly number[]
 }
 
+const rethrow = (error: unknown) => {
+  throw error
+}
+
 const jobs: Record<string, Job> = {
   'expired rows': {
-    run: (database, signal) => pruneExpired(database, clock, signal),
+    run: (database, signal) => pruneExpired(database, clock, signal, rethrow),
     left: [
       'events WHERE created_at = 0',
       'webhook_deliveries WHERE created_at = 0',
@@ -66,10 +70,7 @@ const jobs: Record<string, Job> = {
     left: ['orders WHERE hold_expires_at IS NOT NULL'],
   },
   'deliveries before a cutoff': {
-    run: (database, signal) =>
-      applyCutoffs(database, clock, signal, (error) => {
-        throw error
-      }),
+    run: (database, signal) => applyCutoffs(database, clock, signal, rethrow),
     left: ["webhook_deliveries WHERE status = 'pending'"],
   },
   ...(engine === 'postgres' && {
@@ -121,4 +122,27 @@ test('every job ends after its current batch when the service stops, and a later
     await run(database, new AbortController().signal)
     for (const table of left) assert.equal(await countRows(database.read, table), 0, table)
   }
+})
+
+test('tables that cannot be pruned do not stop the others', async (t) => {
+  const { database } = await openDatabaseFor(t)
+  await database.migrate((_, runScript) => runScript(oldRows))
+  const tables = jobs['expired rows']?.left ?? []
+  const countAll = () => Promise.all(tables.map((table) => countRows(database.read, table)))
+  const faults = [new Error('Events cannot be numbered.'), new Error('Deliveries cannot be pruned.')]
+  const failures: unknown[] = []
+  let transactions = 0
+  const faulty: Database = {
+    ...database,
+    allReadableThrough: () => Promise.reject(faults[0]),
+    async writeUnlogged(run) {
+      if (transactions++ === 0) throw faults[1]
+      return database.writeUnlogged(run)
+    },
+  }
+  await pruneExpired(faulty, clock, undefined, (error) => void failures.push(error))
+  assert.deepEqual(failures, faults)
+  assert.deepEqual(await countAll(), [rowsMany, rowsMany, 0, 0, 0])
+  await pruneExpired(database, clock, undefined, rethrow)
+  assert.deepEqual(await countAll(), [0, 0, 0, 0, 0])
 })

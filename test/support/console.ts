@@ -122,3 +122,20 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   await nextFrame(page)
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
 }
+
+/** Signs out while the change that `act` sends to `url` has no response. */
+export async function assertSilentSignOut(
+  page: Page,
+  url: string,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  const sent = Promise.withResolvers<void>()
+  await page.route(url, (route) => (route.request().method() === 'GET' ? route.continue() : sent.resolve()))
+  await act()
+  await sent.promise
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('API key').waitFor()
+  // The request ends before the next frame.
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(resolve))')
+  assert.equal(await page.getByText('The session has ended.').count(), 0)
+}

@@ -40,12 +40,12 @@ async function readBatch(
   after: RowId | undefined,
   selection: Selection | undefined,
 ): Promise<ExportLine[]> {
-  const id = sql.ref<RowId>(idColumn)
+  const idRef = sql.ref<RowId>(idColumn)
   // All tables have the same methods, which have no common type.
   let query = db.selectFrom(table as 'pets').selectAll()
   if (selection) query = query.where(db.dialect.isIn(selection.column, selection.values))
-  if (after !== undefined) query = query.where(id, '>', after)
-  const rows = await query.orderBy(id).limit(batchRowsMax).execute()
+  if (after !== undefined) query = query.where(idRef, '>', after)
+  const rows = await query.orderBy(idRef).limit(batchRowsMax).execute()
   const records = rows.length > 0 ? await toRecords(rows, db) : []
   return rows.map((row, at) => {
     const values = row as Record<string, unknown>

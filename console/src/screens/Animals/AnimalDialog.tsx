@@ -155,7 +155,8 @@ function initialFields(pet: Pet | undefined): Fields {
 function validate({ name, category, categoryName }: Fields): Problems {
   const errors: Problems = {}
   if (name.trim() === '') errors.name = 'Enter a name.'
-  else if (name.trim().length > petNameLengthMax)
+  // In characters, as the API counts: an emoji is two UTF-16 units.
+  else if ([...name.trim()].length > petNameLengthMax)
     errors.name = `A name has at most ${petNameLengthMax} characters.`
   if (category === '') errors.category = 'Choose a category.'
   if (category === newCategory && categoryName.trim() === '')

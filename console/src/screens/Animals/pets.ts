@@ -6,7 +6,7 @@ import {
   parseInt64,
   type Submission,
 } from '../../../../client/src/index.ts'
-import { toRequestError } from '../../app/errors.ts'
+import { isAbort, toRequestError } from '../../app/errors.ts'
 import { itemsMax } from '../../app/listPages.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { onSignOut } from '../../app/session.ts'
@@ -137,8 +137,9 @@ export async function changeStatus(list: PetList, pet: Pet, status: PetStatus): 
   changing.add(pet.id)
   try {
     await updatePet(list, pet, { status })
-  } catch (error) {
-    showError(explain(toRequestError(error), pet))
+  } catch (thrown) {
+    if (isAbort(thrown)) return
+    showError(explain(toRequestError(thrown), pet))
   } finally {
     changing.delete(pet.id)
   }

@@ -6,7 +6,7 @@ import {
   withoutPersonalData,
 } from '../../../../src/orders/order.ts'
 import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
-import { type RequestError, toRequestError } from '../../app/errors.ts'
+import { isAbort, type RequestError, toRequestError } from '../../app/errors.ts'
 import { newestFirst } from '../../app/ids.ts'
 import type { ListState } from '../../app/listTypes.ts'
 import { PagedList } from '../../app/pagedList.ts'
@@ -234,6 +234,7 @@ async function send(order: Order, status: OrderStatus, keepalive = false): Promi
       showToast([moveMessage(order, name, status), ' The board shows another part of that column.'])
     else if (isOpenOrderStatus(status)) showToast(moveMessage(order, name, status))
   } catch (thrown) {
+    if (isAbort(thrown)) return
     const error = toRequestError(thrown)
     showError(explain(error, name))
     if (error.code === 'illegal_transition') await shownBoard?.loadOrder(id)
