@@ -23,7 +23,7 @@ const separate = [
 /** The expected time of a process. A file that takes longer has a process of its own. */
 const batchSeconds = 20
 /** Few files are better run at the same time. */
-const batchesMin = 4
+const batchesMin = 3
 
 export type Timed = { readonly file: string; readonly seconds: number }
 export type Batch = { readonly files: readonly string[]; readonly seconds: number }
