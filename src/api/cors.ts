@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, type AuthResult, isOriginAllowed } from './authentication.ts'
 import { ApiError, apiErrors } from './errors.ts'
 import type { ApiRequest } from './request.ts'
@@ -29,10 +28,7 @@ export const preflightHeaders: Readonly<Record<string, string>> = {
 }
 
 /** Until the key is known, an origin that any key is restricted to may read the response, errors included. */
-export function allowKnownOrigin(
-  origin: string | undefined,
-  authenticator: Authenticator,
-): MaybePromise<HeaderFields | undefined> {
+export function allowKnownOrigin(origin: string | undefined, authenticator: Authenticator) {
   if (origin === undefined) return undefined
   return authenticator.isKnownOrigin(origin).then((isKnown) => (isKnown ? corsHeaders(origin) : undefined))
 }

@@ -1,16 +1,13 @@
 import { type Credentials, isOriginAllowed } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
 import type { SqliteRateLimiter } from '../limits/sqliteRateLimiter.ts'
-import { chain, type MaybePromise } from '../maybePromise.ts'
+import { chain } from '../maybePromise.ts'
 import type { ApiKey, ApiKeyCache } from './apiKeyCache.ts'
-import type { KeyResult, KeyStore } from './keyStore.ts'
+import type { KeyStore } from './keyStore.ts'
 
 /** For one instance with SQLite: cached keys, and counts in memory. */
 export function sqliteKeyStore(cache: ApiKeyCache, limiter: SqliteRateLimiter, clock: Clock): KeyStore {
-  function count(
-    key: ApiKey | undefined,
-    { address, origin, rateLimitExempt }: Credentials,
-  ): MaybePromise<KeyResult> {
+  function count(key: ApiKey | undefined, { address, origin, rateLimitExempt }: Credentials) {
     const now = clock()
     if (!key || cache.rejectionReason(key, now) !== undefined || !isOriginAllowed(key, origin))
       return { now, key, addressDecision: limiter.consumeAddress(address, now) }

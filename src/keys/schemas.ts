@@ -171,11 +171,7 @@ export function newKeySettings(body: z.output<typeof newKeySchema>, now: number)
 }
 
 /** The settings of a key after a change, validated as a whole. An expiry that is not changed may lie in the past. */
-export function updatedKeySettings(
-  key: KeySettings,
-  change: z.output<typeof keyUpdateSchema>,
-  now: number,
-): KeySettings {
+export function updatedKeySettings(key: KeySettings, change: z.output<typeof keyUpdateSchema>, now: number) {
   const plan = change.plan ?? key.plan
   // A change to another plan than enterprise drops the limits of the key.
   const unchangedLimits = plan === 'enterprise' ? key.limits : undefined

@@ -145,10 +145,7 @@ function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
 }
 
 /** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
-function collectBody(
-  chunks: AsyncIterable<Uint8Array>,
-  { bytesMax, time }: BodyLimits,
-): Promise<Uint8Array | undefined> {
+function collectBody(chunks: AsyncIterable<Uint8Array>, { bytesMax, time }: BodyLimits) {
   const collected: Uint8Array[] = []
   let bytes = 0
   const collect = async () => {

@@ -31,11 +31,7 @@ export const targetExists = (target: string): Error =>
   new Error(`${target} exists already. Choose another name, or move the file away.`)
 
 /** Writes a consistent copy of the database. The target appears only when it is complete, checked and durable. */
-export async function backupDatabase(
-  source: string,
-  target: string,
-  options: CopyOptions = {},
-): Promise<Backup> {
+export async function backupDatabase(source: string, target: string, options: CopyOptions = {}) {
   const unfinished = `${target}.unfinished`
   const lock = `${unfinished}.lock`
   createInSharedFolder(lock)
