@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { redactor } from '../auth/apiKey.ts'
 import { systemClock } from '../clock.ts'
@@ -99,7 +100,7 @@ function startMessage(config: Config, service: Service, areRequestsHidden: boole
   Docs      ${docs}
   Data      ${data}
 
-${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey)}${areRequestsHidden ? hiddenRequests : ''}Stop it with Ctrl-C.`
+${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey, config)}${areRequestsHidden ? hiddenRequests : ''}Stop it with Ctrl-C.`
 }
 
 const hiddenRequests = `Requests are not shown until the next start, so that the key stays in sight.
@@ -109,6 +110,7 @@ const hiddenRequests = `Requests are not shown until the next start, so that the
 const firstSteps = (
   api: string,
   operatorKey: string,
+  { dataDir }: Config,
 ) => `This is the operator key. Save it now: it is shown only once.
 
   ${operatorKey}
@@ -121,7 +123,7 @@ For the examples in the guides, run this in another terminal:
 
   export PETSTORE=${api}
   export PETSTORE_KEY=${operatorKey}
-
+${dataDir === resolve('data') ? '' : `  export PETSTORE_DATA_DIR="${dataDir}"\n`}
 `
 
 /** The petstore command, as the operator can type it. In a checkout there is none, and npm runs it. */

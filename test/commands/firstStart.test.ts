@@ -57,11 +57,11 @@ describe('the first start', () => {
     assert.deepEqual(JSON.parse(await paste(t, line)), [])
   })
 
-  test('prints export lines that work with the examples of the guides', async () => {
-    const lines = server.output.stdout.match(/^ *export \S+$/gm) ?? []
-    const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY"'].join('\n')
-    const [api, key] = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
-    assert.equal(key, server.operatorKey)
+  test('prints export lines that work with the examples of the guides, with the data folder', async () => {
+    const lines = server.output.stdout.match(/^ *export .+$/gm) ?? []
+    const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY $PETSTORE_DATA_DIR"'].join('\n')
+    const [api, key, folder] = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
+    assert.deepEqual([key, folder], [server.operatorKey, server.databaseEnv.PETSTORE_DATA_DIR])
     const response = await fetch(`${api}/pets`, { headers: { Authorization: `Bearer ${key}` } })
     assert.deepEqual(await response.json(), [])
   })
