@@ -23,10 +23,7 @@ export type OperationResult = {
   json?: string
   /** What `json` contains. */
   value?: unknown
-  /**
-   * In place of JSON. `headers` has its `Content-Type`, and how it may be cached. Not for a POST: an idempotency record has
-   * JSON only, so a retry would get no body.
-   */
+  /** In place of JSON, with its headers. Not for a POST: an idempotency record has JSON only. */
   bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody

@@ -204,6 +204,23 @@ describe('an external id', { concurrency: 2 }, () => {
     await cli.ok(['import', '--external-id', 'chip'], '{"chip":12345678901234567,"name":"x","categoryId":1}')
     assert.equal((await petsIn(cli))[0].externalId, '12345678901234567')
   })
+
+  test('that is neither text nor an exact integer is a wrong line', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const values = ['12345678901234567890123', '0.5', 'true', '["q"]', '{"a":1}']
+    const text = ['null', '"q"', ...values]
+      .map((chip) => `{"chip":${chip},"name":"x","categoryId":1}`)
+      .join('\n')
+    const { code, stderr } = await cli.run(['import', '--external-id', 'chip', '--skip-bad'], text)
+    assert.equal(code, 3)
+    const reason = 'chip must be a string or an integer of at most 64 bits'
+    assert.deepEqual(
+      stderr.split('\n').slice(0, values.length),
+      values.map((_, index) => `Line ${index + 3}: ${reason}`),
+    )
+    const found = (await petsIn(cli)).map(({ externalId }) => externalId)
+    assert.deepEqual(found, [undefined, 'q'])
+  })
 })
 
 describe('wrong lines', { concurrency: 2 }, () => {

@@ -65,8 +65,11 @@ function parseRecord(text: string, line: number, { withKeys, externalId }: ReadO
   if (!kind) throw new LineError(unknownType)
   const privileged = withKeys ? undefined : contentRequiringWithKeys(fields)
   if (privileged !== undefined) throw new Error(`Line ${line}: ${privileged} ${needsWithKeys}`)
-  const id = externalId === undefined ? undefined : fields[externalId]
-  const record = id === undefined || id === null ? fields : { ...fields, externalId: String(id) }
+  const id = externalId === undefined ? null : (fields[externalId] ?? null)
+  // A larger number has lost digits, so two animals could have the same.
+  if (id !== null && typeof id !== 'string' && typeof id !== 'bigint')
+    throw new LineError(`${externalId} must be a string or an integer of at most 64 bits`)
+  const record = id === null ? fields : { ...fields, externalId: String(id) }
   try {
     return validate(kind.schema, record, 'body')
   } catch (error) {
