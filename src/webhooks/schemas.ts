@@ -20,7 +20,7 @@ export const secretOverlapSecondsDefault = 24 * 60 * 60
 const webhookUrl = z
   .string()
   .refine((text) => text.length <= urlLengthMax && URL.canParse(text), {
-    error: 'must be an absolute URL',
+    error: `must be an absolute URL of at most ${urlLengthMax} characters`,
     abort: true,
   })
   .refine((text) => /^https?:$/.test(new URL(text).protocol), {

@@ -84,5 +84,5 @@ function contentRequiringWithKeys(value: { readonly [name: string]: unknown }): 
   const resource = resourceOf(value.type)
   if (resource) return resource.requiresWithKeys && `a ${resource.nouns[0]}`
   const counter = Object.keys(value).find((key) => counters.some(({ name }) => name === key))
-  return counter && `a counter (${counter})`
+  return counter && `a full export, which has keys and the highest ids (${counter}),`
 }
