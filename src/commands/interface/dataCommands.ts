@@ -67,7 +67,7 @@ function addImport(program: Command): void {
     .addOption(jsonOption())
 }
 
-const exportDescription = `Writes data to standard output. NDJSON, the default, has animals, categories, orders, keys (hashes, no secrets) and counters. Webhooks, events, usage and the audit log are not exported. "petstore import --with-keys" reads it into another database. CSV has the animals only, and "petstore import" reads it too. A text that begins with =, +, -, @, ', a tab or a carriage return gets a ' in front, so that a spreadsheet does not treat it as a formula. Numbers stay as they are.
+const exportDescription = `Writes data to standard output. NDJSON, the default, has all data of the store, and keys (hashes, no secrets). Webhooks, events, usage and the audit log are not exported. "petstore import --with-keys" reads it into another database. CSV has the animals only, and "petstore import" reads it too. A text that begins with =, +, -, @, ', a tab or a carriage return gets a ' in front, so that a spreadsheet does not treat it as a formula. Numbers stay as they are.
 
 The export is consistent, and a server can use the database at the same time. With PostgreSQL, it needs as much space for temporary files (TMPDIR) as for its output.
 
