@@ -1,23 +1,12 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { test } from 'node:test'
+import { useCheckedCalls } from '../support/checkedCalls.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
 import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
-import { useService } from '../support/useService.ts'
 
-const service = useService()
-let key: string
-before(async () => {
-  key = (await service.makeKey(amplePlan)).key
-})
-
-/** Sends a request and checks the headers and the error body that every response must have. */
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-  const response = await service.request(method, path, { key, ...options })
-  assertResponseHeaders(response, method)
-  return response
-}
+const { service, call, callersKey } = useCheckedCalls()
 
 async function add(pet: Record<string, unknown> = {}): Promise<ClientResponse['json']> {
   const added = await call('POST', '/v1/pets', { body: { name: 'Milo', categoryId: 3, ...pet } })
@@ -250,7 +239,7 @@ test('a compressed body gets 415', async () => {
 
 const bodyBytesMax = 64 * 1024
 const rawHead = (more: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n${more}\r\n\r\n`
+  `POST /v1/pets HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${callersKey()}\r\nConnection: close\r\n${more}\r\n\r\n`
 const chunked = (body: string) => {
   const half = body.length >> 1
   return [body.slice(0, half), body.slice(half), '']
@@ -540,7 +529,7 @@ for (const [path, expected] of Object.entries(allowed)) {
       assertError(rejected, 405, 'method_not_allowed')
       assert.equal(sortedAllow(rejected), expected)
     }
-    for (const options of [{ key }, { key: undefined }]) {
+    for (const options of [{ key: callersKey() }, { key: undefined }]) {
       const response = await call('OPTIONS', path, options)
       assert.equal(response.status, 204)
       assert.equal(sortedAllow(response), expected)

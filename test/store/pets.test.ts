@@ -1,21 +1,10 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { ClientResponse, RequestOptions } from '../support/client.ts'
-import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
-import { useService } from '../support/useService.ts'
+import { test } from 'node:test'
+import { useCheckedCalls } from '../support/checkedCalls.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { assertError } from '../support/responses.ts'
 
-const service = useService()
-let key: string
-before(async () => {
-  key = (await service.makeKey(amplePlan)).key
-})
-
-/** Sends a request and checks the headers and the error body that every response must have. */
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-  const response = await service.request(method, path, { key, ...options })
-  assertResponseHeaders(response, method)
-  return response
-}
+const { call } = useCheckedCalls()
 
 async function add(pet: Record<string, unknown> = {}): Promise<ClientResponse['json']> {
   const added = await call('POST', '/v1/pets', { body: { name: 'Milo', categoryId: 3, ...pet } })

@@ -1,24 +1,12 @@
-import { before } from 'node:test'
+import { useCheckedCalls } from './checkedCalls.ts'
 import type { ClientResponse, RequestOptions } from './client.ts'
-import { amplePlan, assertResponseHeaders } from './responses.ts'
-import { useService } from './useService.ts'
 
 export const milo = { name: 'Milo', categoryId: 3 }
 export const isReplay = ({ headers }: ClientResponse) => headers['idempotent-replayed'] === 'true'
 
 /** A service for all tests of a file, and what tests of idempotency do with it. */
 export function useIdempotency() {
-  const service = useService()
-  let key: string
-  before(async () => {
-    key = (await service.makeKey(amplePlan)).key
-  })
-
-  async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-    const response = await service.request(method, path, { key, ...options })
-    assertResponseHeaders(response, method)
-    return response
-  }
+  const { service, call, callersKey } = useCheckedCalls()
 
   /** Every test has separate keys. */
   let lastKey = 0
@@ -41,5 +29,5 @@ export function useIdempotency() {
     return count
   }
 
-  return { service, callersKey: () => key, call, newKey, post, petsNamed }
+  return { service, callersKey, call, newKey, post, petsNamed }
 }
