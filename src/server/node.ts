@@ -16,6 +16,7 @@ import {
   type RunningServer,
 } from './server.ts'
 import { Shutdown } from './shutdown.ts'
+import { Turns } from './turns.ts'
 
 const serverOptions: ServerOptions = {
   requestTimeout: 10_000,
@@ -31,6 +32,8 @@ const serverOptions: ServerOptions = {
 }
 /** A connection is closed when it is idle in more sweeps than this. */
 const idleSweepsMax = 12
+/** Of all connections together. */
+const requestsPerTurnMax = 100
 
 /** An HTTP server on Node that closes the connections of slow, oversized and idle clients. */
 export async function listenOnNode(
@@ -40,11 +43,14 @@ export async function listenOnNode(
 ): Promise<RunningServer> {
   const bounds = { ...defaultListenBounds, ...given, onClosed: onConnectionClosed }
   const connections = new Connections(bounds, {
-    serve: (request) => serve(request),
+    serve: (request) => turns.add(request),
     reject: (socket, problem) => reject(socket, problem),
   })
 
+  const turns = new Turns(serve, requestsPerTurnMax)
   function serve(request: NodeRequest): void {
+    // Closed while it waited.
+    if (request.response.destroyed) return
     const write = (handled: ApiResponse) => {
       writeResponse(request, handled, shutdown.isStopping)
       closeIfStalled(request.response, bounds.stalledMs)
