@@ -5,6 +5,8 @@ import { assetUrl, readAsset } from './assets.ts'
 import { describeError } from './commands/cli.ts'
 import { serviceOfThisProcess, useInstalledService } from './commands/installedService.ts'
 
+/** Of the process that decodes photos. It is not a command for people. */
+const decodeCommand = 'decode-photos'
 /** As a shell reports a process that SIGPIPE ended. */
 const closedPipeCode = 141
 
@@ -15,6 +17,10 @@ async function main(args: readonly string[]): Promise<void> {
     useInstalledService(process.env)
     const { run } = await import('./commands/serve.ts')
     return run({ env: process.env, options: {} })
+  }
+  if (args.length === 1 && args[0] === decodeCommand) {
+    const { run } = await import('./commands/decodePhotos.ts')
+    return run()
   }
   const { createProgram } = await import('./commands/interface/program.ts')
   const { version } = JSON.parse(readAsset(assetUrl('../package.json')))

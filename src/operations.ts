@@ -6,17 +6,24 @@ import { categorySchema } from './categories/schemas.ts'
 import type { Config } from './config.ts'
 import { type EventRoutesOptions, listEventsOperation } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
+import { getHistoryOperation } from './history/routes.ts'
 import { getInventoryOperation } from './inventory/routes.ts'
 import { getKeyLimitsOperation, getLimitsOperation } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
+import { listingRoutes } from './listings/routes.ts'
 import { lockPetAndOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { orderStateSchema } from './orders/schemas.ts'
 import type { CreatePetBatch } from './pets/queries.postgres.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
+import type { PhotoDecoder } from './photos/decoder.ts'
+import { photoRoutes } from './photos/routes.ts'
+import { photoChangeSchema } from './photos/schemas.ts'
+import { profileRoutes } from './profiles/routes.ts'
+import { profileChangeSchema } from './profiles/schemas.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -26,11 +33,14 @@ type OperationOptions = Omit<EventRoutesOptions, 'kinds'> & {
   readonly rateLimiter: RateLimiter
   /** Writes the counts of usage to the database. */
   flushUsage(): Promise<void>
+  readonly decoder: PhotoDecoder
   readonly config: Config
 }
 
 const kinds = eventKinds({
   Pet: petSchema,
+  Profile: profileChangeSchema,
+  Photo: photoChangeSchema,
   Order: orderStateSchema,
   Category: categorySchema,
   Key: keySchema,
@@ -38,11 +48,15 @@ const kinds = eventKinds({
 
 /** All operations of the API, in the order of the reference. */
 export function createOperations(options: OperationOptions): Operation[] {
-  const { database, apiKeyCache, rateLimiter, config, createBatch } = options
+  const { database, apiKeyCache, rateLimiter, config, createBatch, decoder } = options
   const { environment, orderHoldMs, webhookAllow } = config
   const keyOptions = { apiKeyCache, environment, rateLimiter }
   return [
     ...petRoutes({ lockPetAndOrder, createBatch }),
+    ...profileRoutes(database),
+    ...photoRoutes({ database, decoder }),
+    getHistoryOperation(database),
+    ...listingRoutes,
     ...categoryRoutes,
     getInventoryOperation,
     ...orderRoutes({ database, holdMs: orderHoldMs }),

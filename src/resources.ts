@@ -4,6 +4,8 @@ import { keyResource } from './keys/resource.ts'
 import { hasOpenOrders, statusesByOpenOrders } from './orders/queries.ts'
 import { orderResource } from './orders/resource.ts'
 import { petResource } from './pets/resource.ts'
+import { photoResource } from './photos/resource.ts'
+import { profileResource } from './profiles/resource.ts'
 import { type Counter, identityCounter, type Resource } from './records/resource.ts'
 
 const pets = petResource({ hasOpenOrders, statusesByOpenOrders })
@@ -12,7 +14,14 @@ const pets = petResource({ hasOpenOrders, statusesByOpenOrders })
  * What is exported, imported and counted. In the order of the counters in the first line of an export; an owner comes
  * before what it owns.
  */
-export const resources: readonly Resource[] = [pets, keyResource, categoryResource, orderResource]
+export const resources: readonly Resource[] = [
+  pets,
+  keyResource,
+  categoryResource,
+  orderResource,
+  profileResource,
+  photoResource,
+]
 
 /** In the order of results and messages: what requires `--with-keys` comes last. */
 export const countedResources: readonly Resource[] = resources.toSorted(

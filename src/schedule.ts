@@ -4,7 +4,9 @@ import type { Clock } from './clock.ts'
 import type { Database } from './database/database.ts'
 import { pruneEvents } from './events/queries.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
+import type { ListingIndexer } from './listings/indexer.ts'
 import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
+import { deleteOrphanedFiles, hasOrphanedFiles } from './photos/queries.ts'
 import type { RestoreDetector } from './restoreDetector.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
 import { pruneUsage } from './usage/queries.ts'
@@ -32,11 +34,12 @@ type JobsOptions = {
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
   readonly deliverer: Deliverer
+  readonly indexer: ListingIndexer
   readonly restore: RestoreDetector
 }
 
 export function createJobs(options: JobsOptions): Job[] {
-  const { database, clock, log, bounds, limiter, usage, deliverer, restore } = options
+  const { database, clock, log, bounds, limiter, usage, deliverer, indexer, restore } = options
   const { limiterFlushMs, dueMs, sweepMs } = bounds
   return [
     {
@@ -48,6 +51,8 @@ export function createJobs(options: JobsOptions): Job[] {
     { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal, logFailure(log)) },
     { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueMs, run: async () => deliverer.wake() },
+    { intervalMs: dueMs, run: async () => indexer.wake() },
+    { intervalMs: dueMs, run: (signal) => deletePhotoFiles(database, signal) },
     { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
     { intervalMs: dueMs, run: async () => void (restore.isPending() && (await restore.check())) },
   ]
@@ -97,6 +102,15 @@ export async function pruneExpired(
       onFailure(error)
     }
   }
+}
+
+/** Deletes the files of photos whose animals were removed. Reads first, because there is usually nothing to do. */
+export async function deletePhotoFiles(database: Database, signal?: AbortSignal): Promise<void> {
+  if (!(await hasOrphanedFiles(database.read))) return
+  while (!signal?.aborted && (await database.writeUnlogged((trx) => deleteOrphanedFiles(trx))) > 0) {
+    // There may be more.
+  }
+  database.truncateWal()
 }
 
 /** Expires holds that are due. Reads first, because there is usually nothing to do. */

@@ -6,21 +6,22 @@ import type { WebPage } from './api/router.ts'
 import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
 import { createBanReporter } from './banReporter.ts'
+import { type Bounds, defaultBounds } from './bounds.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Database, DatabaseUnavailableError } from './database/database.ts'
-import { defaultReplicaLagMaxMs, openForServing } from './database/open.ts'
-import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
+import { openForServing } from './database/open.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
-import { defaultStreamBounds } from './events/stream.ts'
 import { createFindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
 import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
+import { ListingIndexer } from './listings/indexer.ts'
 import { createOperations } from './operations.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
+import { PhotoDecoder } from './photos/decoder.ts'
 import { startRestoreDetector } from './restoreDetector.ts'
-import { createJobs, defaultJobBounds, startSchedule } from './schedule.ts'
+import { createJobs, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
@@ -28,7 +29,7 @@ import { type Log, logFailure } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { UsageCounter } from './usage/usageCounter.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { attemptTimeoutMs, isDelivered } from './webhooks/webhook.ts'
+import { isDelivered } from './webhooks/webhook.ts'
 import { createPages } from './webPages.ts'
 
 const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
@@ -43,27 +44,6 @@ export type Service = {
   stop(): Promise<void>
   /** What the stop waits for. */
   readonly stopProgress: { readonly step: string }
-}
-
-const defaultBounds = {
-  ...defaultStreamBounds,
-  ...defaultJobBounds,
-  /** How often the counts of usage are written. A crash loses those since then. */
-  usageFlushMs: 10_000,
-  usageReadFlushMs: 1_000,
-  attemptTimeoutMs,
-  stalledMs: 60_000,
-  /** Bytes of all request bodies that are received or processed at the same time. */
-  bodyBytesTotalMax: 64 * 1024 * 1024,
-  bodyBytesForJson: 16 * 1024 * 1024,
-  syncMaxMs: defaultSyncMaxMs,
-  replicaLagMaxMs: defaultReplicaLagMaxMs,
-}
-/** Times and limits that tests shorten. */
-export type Bounds = Readonly<typeof defaultBounds> & {
-  /** How late changes of other processes are noticed. The engines have different defaults. */
-  readonly changePollMs?: number
-  readonly replicaCheckMs?: number
 }
 
 type ServiceOptions = {
@@ -138,8 +118,14 @@ async function wire(database: Database, options: WireOptions) {
     readFlushIntervalMs: bounds.usageReadFlushMs,
     isSameDatabase: restore.isSameDatabase,
   })
+  const indexer = new ListingIndexer({
+    database,
+    indexDelayMs: bounds.indexDelayMs,
+    onFault: (error) => log.error({ err: error }, 'updating the search index failed'),
+  })
+  const decoder = new PhotoDecoder(bounds)
   const ownOperations = createOperations({
-    ...{ database, broadcaster, config },
+    ...{ database, broadcaster, config, decoder },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
     createBatch: isSqlite ? undefined : createPetBatch(database, config.publicUrl),
   })
@@ -163,17 +149,19 @@ async function wire(database: Database, options: WireOptions) {
       log.request(request)
     },
   })
-  const background = { broadcaster, deliverer, usage }
+  const background = { broadcaster, deliverer, usage, indexer, decoder }
   return { startup, restore, metrics, cache, limiter, pipeline, ...background }
 }
 
 /** Opens the port, creates the operator key and starts the jobs. */
 async function serve(database: Database, parts: Parts, { config, clock, log, bounds }: WireOptions) {
   const { startup, restore, cache, limiter, broadcaster, deliverer, usage, pipeline, metrics } = parts
+  const { indexer, decoder } = parts
   const failed = reportStorageFaults(database, log)
   const wake = () => {
     broadcaster.wake()
     deliverer.wake()
+    indexer.wake()
   }
   database.replica?.watch((problem) => {
     if (problem === undefined) log.info('read replica in use')
@@ -204,11 +192,12 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
     startup.fail(new DatabaseUnavailableError('The start failed.', { cause: error }))
     broadcaster.close()
-    await Promise.all([server.stop(), deliverer.stop()])
+    await Promise.all([server.stop(), deliverer.stop(), indexer.stop(), decoder.stop()])
     throw error
   })
   cache.invalidate()
   startup.finish()
+  indexer.wake()
   const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, log, bounds }), log)
 
   const stopProgress = { step: 'the first step' }
@@ -220,10 +209,13 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     startup.stop()
     broadcaster.close()
     const delivererStopped = deliverer.stop()
+    const indexerStopped = indexer.stop()
     await wait('requests in progress', server.stop())
+    await decoder.stop()
     const scheduleStopped = stopSchedule()
     try {
       await wait('the delivery of webhooks', delivererStopped)
+      await wait('the search index', indexerStopped)
       await wait('scheduled jobs', scheduleStopped)
       const flushed = Promise.all([limiter.flush(), usage.flush().catch(logFailure(log))])
       await wait('the write of the counts', flushed)

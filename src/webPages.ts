@@ -8,6 +8,7 @@ import { homePage } from './pages/home.ts'
 import { metricsPage, probePages } from './pages/probes.ts'
 import { referencePages } from './pages/reference.ts'
 import { serveFromMemory } from './pages/staticPage.ts'
+import { photoFilePage } from './photos/pages.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
 type PagesOptions = {
@@ -39,5 +40,6 @@ export function createPages({
     ...staticPages.map(serveFromMemory),
     ...probePages(isReady),
     metricsPage(metrics, authenticator, config.isMetricsOpen),
+    photoFilePage,
   ]
 }

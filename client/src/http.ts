@@ -32,6 +32,7 @@ const unthrottledConcurrencyMax = 50
 /** What a DELETE finds after an earlier attempt has removed the resource. */
 const notFoundCodes: { [Id in OperationId]?: ErrorCode } = {
   deletePet: 'pet_not_found',
+  removePetPhoto: 'photo_not_found',
   deleteCategory: 'category_not_found',
   deleteWebhook: 'webhook_not_found',
 }

@@ -4,12 +4,14 @@ import type { PetstoreOptions } from './options.ts'
 import { Events, Webhooks } from './resources/changes.ts'
 import { Audit, Keys, Limits, Usage } from './resources/operator.ts'
 import { Pets } from './resources/pets.ts'
+import { Listings } from './resources/profiles.ts'
 import { Categories, Inventory, Orders } from './resources/store.ts'
 import type { RateLimit } from './scheduler.ts'
 
 /** A client of the Petstore API. Create one for each API key and share it: it respects the limits of the key. */
 export class Petstore {
   readonly pets: Pets
+  readonly listings: Listings
   readonly orders: Orders
   readonly categories: Categories
   readonly inventory: Inventory
@@ -28,6 +30,7 @@ export class Petstore {
     const http = new Http(options, { ...systemClock, ...clock })
     this.#http = http
     this.pets = new Pets(http)
+    this.listings = new Listings(http)
     this.orders = new Orders(http)
     this.categories = new Categories(http)
     this.inventory = new Inventory(http)

@@ -33,8 +33,13 @@ export const ifMatchParameter = {
 export const etagHeader = { ETag: 'The ETag of the resource, for `If-Match` and `If-None-Match`.' }
 
 /** Throws if the request has an `If-Match` header and the value does not match it. */
-export function requireIfMatch(value: object, { header }: Pick<Context, 'header'>): void {
+export function requireIfMatch(value: object, context: Pick<Context, 'header'>): void {
+  if (context.header('if-match') !== undefined) requireEtag(etagOf(toJson(value)), context)
+}
+
+/** The same for a resource whose ETag is known. */
+export function requireEtag(etag: string, { header }: Pick<Context, 'header'>): void {
   const expected = header('if-match')
-  if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(value))))
+  if (expected !== undefined && !matchesIfMatch(expected, etag))
     throw new ApiError(apiErrors.precondition_failed)
 }

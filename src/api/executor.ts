@@ -1,3 +1,4 @@
+import { actorText } from '../actor.ts'
 import type { Clock } from '../clock.ts'
 import { Batcher } from '../database/batcher.ts'
 import type { Database } from '../database/database.ts'
@@ -39,6 +40,7 @@ export type ExecuteOptions = {
   redact(text: string): string
 }
 
+const dayMs = 24 * 60 * 60 * 1000
 const replicaHeaders = { 'Preference-Applied': 'read-replica' }
 
 /** Reads the input and runs the handler of an operation. */
@@ -89,12 +91,14 @@ export class Executor {
     const { request, operation, common, databaseVersion } = call
     // Taken before the read: the data is never older than this version.
     const version = operation.cacheable ? (databaseVersion ?? this.#options.database.version()) : undefined
-    const cached = version === undefined ? undefined : this.#pages.get(version, request.target)
+    const day = operation.cacheable === 'today' ? `${Math.floor(call.now / dayMs)} ` : ''
+    const cacheKey = day + request.target
+    const cached = version === undefined ? undefined : this.#pages.get(version, cacheKey)
     if (cached) return cached
     const readPrimary = () =>
       chain(this.#read(call), (result) => {
         const response = prepareResponse(result, common)
-        if (version !== undefined) this.#pages.set(version, request.target, response)
+        if (version !== undefined && !result.isPrivate) this.#pages.set(version, cacheKey, response)
         return response
       })
     const isReplicaAccepted = operation.allowsReplica && prefersReplica(request)
@@ -172,6 +176,7 @@ export class Executor {
       run: async (trx) => {
         // A failed transaction may be run again.
         actions = []
+        trx.actor = actorText(call.principal)
         const writeContext: WriteContext = {
           ...context,
           requestId: call.isRequestIdGenerated ? call.requestId : redact(call.requestId),
@@ -195,7 +200,7 @@ export class Executor {
       runBatched:
         batcher &&
         (async (record) => {
-          const result = await batcher.add({ input, now, record })
+          const result = await batcher.add({ input, now, keyId: call.principal.keyId, record })
           return result && this.#located(operation, input, result)
         }),
     }

@@ -22,9 +22,10 @@ export function createBodyReceiver(bytesTotalMax: number, bytesForJson: number) 
   let total = 0
   let rawTotal = 0
   /** Receives a body and passes it to `use`. Until that has ended, its bytes are counted: first as they are announced. */
-  return async <T>(request: ApiRequest, { rawBody }: Operation, use: (bytes: Uint8Array) => Promise<T>) => {
+  return async <T>(request: ApiRequest, operation: Operation, use: (bytes: Uint8Array) => Promise<T>) => {
+    const { rawBody, jsonBytesMax = bodyBytesMax } = operation
     if (rawBody) requireMediaType(request, rawBody)
-    const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
+    const limits: BodyLimits = rawBody ?? { bytesMax: jsonBytesMax }
     let counted = 0
     const count = (bytes: number) => {
       total += bytes - counted
@@ -69,11 +70,12 @@ function rejectUnfinished(thrown: unknown, rawBody: RawBody | undefined): never 
   throw new ApiError(error, 'The body ended before its announced length.')
 }
 
-function requireMediaType(request: ApiRequest, { types }: RawBody): void {
+function requireMediaType(request: ApiRequest, { types, advice = '' }: RawBody): void {
   requireNoEncoding(request)
   const [type = ''] = (request.header('content-type') ?? '').toLowerCase().split(';')
   if (types.includes(type.trim())) return
-  const message = `Send the body as ${types.join(' or ')}, and name its type in "Content-Type".`
+  const message =
+    `Send the body as ${types.join(' or ')}, and name its type in "Content-Type". ${advice}`.trim()
   throw new ApiError(apiErrors.unsupported_media_type, message)
 }
 

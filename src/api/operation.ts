@@ -27,6 +27,8 @@ export type OperationResult = {
   bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody
+  /** The response depends on the scopes of the caller, so it is never cached. */
+  isPrivate?: boolean
   headers?: Record<string, string>
   /** The subject of the response, if erasing that subject must also erase it from idempotency records. */
   subjectRef?: string
@@ -81,6 +83,8 @@ export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodO
 export type RawBody = Required<BodyLimits> & {
   /** The media types that it may have, without parameters. */
   readonly types: readonly string[]
+  /** What to do with a body of another type. */
+  readonly advice?: string
 }
 
 /** Identifies a request with an `Idempotency-Key`, for a record that the operation stores itself. */
@@ -89,6 +93,8 @@ export type RecordKey = { readonly keyId: number; readonly key: string; readonly
 export type BatchedRequest<I> = {
   readonly input: I
   readonly now: number
+  /** The key of the caller. */
+  readonly keyId: number
   /** The idempotency record to store with the response. */
   readonly record: RecordKey | undefined
 }
@@ -152,6 +158,8 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   query?: Q
   body?: B
   isBodyOptional?: boolean
+  /** If `body` may be larger than other bodies. */
+  jsonBytesMax?: number
   /** In place of `body`. */
   rawBody?: RawBody
   /** Descriptions; with a schema if the header is validated. */
@@ -164,8 +172,11 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   sends?: MessageDescription
   /** The response contains a secret that is shown once and never stored in plain text. */
   hasSecretResponse?: boolean
-  /** The response depends on the database and the target alone, so it is cached until the database changes. */
-  cacheable?: boolean
+  /**
+   * The response depends on the database and the target alone, so it is cached until the database changes. `today`: it also
+   * depends on the date in UTC.
+   */
+  cacheable?: boolean | 'today'
   cachedRow?: CachedRowDefinition
   /** The response may come from a read replica if the caller prefers that: the handler reads with `context.db` alone. */
   allowsReplica?: boolean

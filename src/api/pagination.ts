@@ -110,7 +110,13 @@ type PageQuery = { readonly limit: number; readonly cursor?: string | undefined 
 export const pageReader =
   <T extends { id: Id }, Filter extends object, Id extends number | bigint>(
     cursors: ListCursor<Filter, Id>,
-    find: (db: Db, limit: number, lastId: Id | undefined, filter: Filter) => Promise<readonly T[]>,
+    find: (
+      db: Db,
+      limit: number,
+      lastId: Id | undefined,
+      filter: Filter,
+      now: number,
+    ) => Promise<readonly T[]>,
     serialize: (item: T, now: number) => unknown = (item) => item,
   ) =>
   async ({ query }: { query: PageQuery & Filter }, context: ReadContext): Promise<OperationResult> => {
@@ -118,7 +124,7 @@ export const pageReader =
     const { db, now } = context
     const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
     // One more than the page tells whether there is a next page.
-    const found = await find(db, limit + 1, lastId, filter)
+    const found = await find(db, limit + 1, lastId, filter, now)
     const page = found.slice(0, limit)
     const json = page.map((item) => serialize(item, now))
     const last = page.at(-1)

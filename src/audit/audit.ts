@@ -1,7 +1,6 @@
 /** The audit log: who changed what, and when. Its rules, without HTTP and SQL. */
 
-/** An API key, or a command of the command line. `serve` is the service itself. */
-type Actor = { readonly keyId: number } | { readonly command: string }
+import type { Actor } from '../actor.ts'
 
 /** Who makes a change, when, and in which request. The context of a request is one. */
 export type AuditContext = {

@@ -13,14 +13,21 @@ import { formatVersion, headerType } from './import/records.ts'
 import type { Call } from './interface/define.ts'
 import { Progress } from './output/progress.ts'
 
-type Options = { readonly withoutKeys?: boolean; readonly format?: 'csv' | 'ndjson' }
+type Options = {
+  readonly withoutKeys?: boolean
+  readonly withoutPhotos?: boolean
+  readonly format?: 'csv' | 'ndjson'
+}
 
 export async function run({ env, options }: Call<Options>): Promise<void> {
   const isCsv = options.format === 'csv'
   const withKeys = !options.withoutKeys && !isCsv
   const exported = isCsv
     ? [defaultResource]
-    : resources.filter(({ requiresWithKeys }) => withKeys || !requiresWithKeys)
+    : resources.filter(
+        ({ requiresWithKeys, isLarge }) =>
+          (withKeys || !requiresWithKeys) && !(isLarge && options.withoutPhotos),
+      )
   /** The number of lines of each type. */
   const counts = new Map<string, number>()
   const write = async (counters: Counters, lines: AsyncIterable<TypedLine> | Iterable<TypedLine>) => {

@@ -1,9 +1,10 @@
+import { actorText } from '../actor.ts'
 import { ensureCategory, findCategory, updateCategory } from '../categories/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
-import { createPets } from '../pets/queries.ts'
+import { createPets } from '../pets/storedPets.ts'
 import { counted, parseInteger, printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
 import type { Call } from './interface/define.ts'
@@ -29,7 +30,10 @@ export async function run({ env, options }: Call<{ readonly count?: string }>): 
       signal.throwIfAborted()
       const length = Math.min(rowsPerWrite, count - added)
       const pets = Array.from({ length }, (_, index) => samplePet(added + index))
-      await database.write((trx) => createPets(trx, pets, systemClock()))
+      await database.write((trx) => {
+        trx.actor = actorText({ command: 'seed' })
+        return createPets(trx, pets, systemClock())
+      })
       added += length
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()

@@ -13,6 +13,8 @@ export type Db = Kysely<Tables> & {
 
 /** The query builder of a write transaction. A function that changes something, or locks it, takes a `Trx`. */
 export type Trx = Db & {
+  /** Who makes the change, for the change log. Set by the caller of the work. */
+  actor: string | null
   logChanges(changes: readonly Change[]): Promise<void>
   /**
    * Executes a statement whose result is not needed. PostgreSQL receives it together with the next statement, which saves a
@@ -32,6 +34,8 @@ export type Change = {
   readonly createdAt: number
   readonly data: string
   readonly isPrivate: boolean
+  /** What the change is about, in which its history is found. */
+  readonly subjectId: number | null
 }
 
 export type Compilable<R> = { compile(db: Db): CompiledQuery<R> }

@@ -17,6 +17,7 @@ export const migrations: readonly Migration[] = [
     sqlite: ['0001-initial.sqlite'],
     postgres: ['0001-initial.postgres', '0001-pets.postgres', '0001-rate-limits.postgres'],
   }),
+  fromFiles('profiles', { sqlite: ['0002-profiles.sqlite'], postgres: ['0002-profiles.postgres'] }),
 ]
 
 /** Fails unless the database has the schema of this version of the program. The reason says why it is not migrated. */

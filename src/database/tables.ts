@@ -12,8 +12,56 @@ export type Tables = {
     name: string
     category_id: bigint
     status: string
-    /** The name of the pet in another system, for imports. */
+    /** The name of the pet in another system. It is unique within its source. */
     external_id: string | null
+    source: Generated<string>
+    /** Null if it was added by a version that did not record it. */
+    created_at: number | null
+    /** Of the pet, its profile or its photos. */
+    updated_at: number | null
+    adopted_on: string | null
+  }
+  /** What is known about a pet, see profiles/profile.ts. A pet without a row has an empty profile. */
+  profiles: {
+    pet_id: number
+    /** 1 if the pet appears in listings. */
+    listed: number
+    /** JSON text. */
+    data: string
+  }
+  /** Pets that are adopted together. Each pair is stored in both directions. */
+  pet_bonds: {
+    pet_id: number
+    other_id: number
+  }
+  photos: {
+    id: Generated<number>
+    /** The id in the API and in addresses. It cannot be guessed. */
+    token: string
+    pet_id: number
+    position: number
+    alt: string | null
+    caption: string | null
+    width: number
+    height: number
+    color: string
+    created_at: number
+    updated_at: number
+  }
+  /** The files of deleted photos stay until a job deletes them. */
+  photo_files: {
+    photo_id: number
+    name: string
+    bytes: Uint8Array
+  }
+  /** The photos whose files are still to be deleted. A trigger adds them. */
+  deleted_photos: {
+    photo_id: number
+  }
+  /** The search index. SQLite has an FTS5 table, in which `id` is the `rowid`. */
+  listing_terms: {
+    id: number
+    terms: string
   }
   /** Imports that have not ended, by the hash of their file and options. */
   imports: {
@@ -117,6 +165,10 @@ export type Tables = {
     data: string
     /** 1 for events of keys. */
     is_private: number
+    /** The pet that the event is about. */
+    subject_id: number | null
+    /** Who made the change: see src/actor.ts. */
+    actor: string | null
   }
   webhooks: {
     id: Generated<number>
@@ -178,4 +230,4 @@ export type RowSource = {
 }[keyof Tables]
 
 /** The tables whose ids the database assigns, rising and never reused. */
-export type IdentityTable = 'pets' | 'api_keys' | 'orders' | 'events'
+export type IdentityTable = 'pets' | 'photos' | 'api_keys' | 'orders' | 'events'

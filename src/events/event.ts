@@ -4,6 +4,8 @@
 export const eventTypesByKind = {
   Pet: ['pet.created', 'pet.updated'],
   PetDeleted: ['pet.deleted'],
+  Profile: ['profile.updated'],
+  Photo: ['photo.added', 'photo.updated', 'photo.removed'],
   Order: ['order.placed', 'order.approved', 'order.delivered', 'order.cancelled'],
   Category: ['category.created', 'category.updated'],
   CategoryDeleted: ['category.deleted'],
@@ -16,6 +18,13 @@ export const eventTypes: readonly EventType[] = Object.values(eventTypesByKind).
 
 /** An event in the feed. `data` is JSON text. */
 export type FeedEvent = { id: number; type: EventType; createdAt: number; data: string }
+
+/** The id of the animal that an event is about. Null if it is about none. */
+export function petIdOfEvent(type: string, data: unknown): number | null {
+  const { id, petId } = data as { id?: unknown; petId?: unknown }
+  const found = type.startsWith('pet.') ? id : petId
+  return found === undefined ? null : Number(found)
+}
 
 /** The scope that is required to read events. */
 export const eventsScope = 'events:read'

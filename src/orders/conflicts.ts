@@ -1,5 +1,5 @@
 import type { Db } from '../database/db.ts'
-import { findStoredPets } from '../pets/queries.ts'
+import { findStoredPets } from '../pets/storedPets.ts'
 import { FileLines } from '../records/fileLines.ts'
 import type { ConflictContext, Conflicts } from '../records/resource.ts'
 import { isOpenOrderStatus, type OrderStatus } from './order.ts'

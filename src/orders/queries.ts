@@ -4,7 +4,8 @@ import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Pet, PetStatus } from '../pets/pet.ts'
-import { findPetForUpdate, findPetOfOrderForUpdate, isAmong, tryLockPet, updatePet } from '../pets/queries.ts'
+import { findPetForUpdate, findPetOfOrderForUpdate, tryLockPet, updatePet } from '../pets/queries.ts'
+import { isAmong } from '../pets/storedPets.ts'
 import {
   type Customer,
   holdExpiredReason,

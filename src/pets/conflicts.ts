@@ -1,14 +1,14 @@
 import { FileLines } from '../records/fileLines.ts'
 import type { ConflictContext, Conflicts } from '../records/resource.ts'
-import { findPetsOf } from './importPets.ts'
+import { externalKey, findPetsOf } from './importPets.ts'
 import type { PetRecord } from './record.ts'
 
-type Line = { readonly id: number | undefined; readonly externalId: string }
+type Line = Pick<PetRecord, 'id' | 'source'> & { readonly externalId: string }
 
 /** Finds the records whose external id another animal has. */
 export class PetConflicts implements Conflicts<PetRecord> {
   readonly #ids = new IdSet()
-  /** `holders` has the animal with each external id, as far as the lines need it. Null: none has it any more. */
+  /** `holders` has the animal with each external id and source, as far as the lines need it. Null: none has it any more. */
   readonly #lines = new FileLines<Line>(`
     CREATE TABLE holders (external_id TEXT PRIMARY KEY, holder INTEGER) STRICT, WITHOUT ROWID;
     CREATE INDEX external_ids ON holders (holder)`)
@@ -17,8 +17,8 @@ export class PetConflicts implements Conflicts<PetRecord> {
   readonly #release = this.#lines.database.prepare('UPDATE holders SET holder = NULL WHERE holder = ?')
   readonly #assign = this.#lines.database.prepare('INSERT OR REPLACE INTO holders VALUES (?, ?)')
 
-  add(line: number, { id, externalId }: PetRecord): void {
-    if (externalId !== undefined) this.#lines.add(line, { id, externalId })
+  add(line: number, { id, externalId, source }: PetRecord): void {
+    if (externalId !== undefined) this.#lines.add(line, { id, externalId, source })
     else if (id !== undefined) this.#ids.add(id)
   }
 
@@ -26,10 +26,11 @@ export class PetConflicts implements Conflicts<PetRecord> {
   async *find({ db, committed }: ConflictContext) {
     for (const lines of this.#lines.batches(0)) {
       // Not those that an earlier line has changed.
-      for (const { id, externalId } of await findPetsOf(db, lines))
-        if (externalId !== null) this.#addStored.run(externalId, id)
-      for (const { line, id, externalId } of lines) {
-        const reason = line > committed ? this.#findConflict(line, id, externalId) : undefined
+      for (const pet of await findPetsOf(db, lines))
+        if (pet.externalId !== null) this.#addStored.run(externalKey(pet), pet.id)
+      for (const record of lines) {
+        const { line, id } = record
+        const reason = line > committed ? this.#findConflict(record) : undefined
         if (reason !== undefined) yield { line, reason }
         else if (id !== undefined) this.#ids.add(id)
       }
@@ -37,8 +38,10 @@ export class PetConflicts implements Conflicts<PetRecord> {
   }
 
   /** A new animal has no id yet: the number of its line, negated, takes its place. */
-  #findConflict(line: number, id: number | undefined, externalId: string): string | undefined {
-    const holder = this.#holderOf.get(externalId)?.holder ?? null
+  #findConflict(record: Line & { readonly line: number }): string | undefined {
+    const { line, id, externalId } = record
+    const key = externalKey(record)
+    const holder = this.#holderOf.get(key)?.holder ?? null
     if (holder !== null) {
       // Without an id, the line is about the animal that has the external id.
       if (id === undefined || id === holder) return undefined
@@ -47,7 +50,7 @@ export class PetConflicts implements Conflicts<PetRecord> {
       return `Animal ${id} cannot have the external id "${externalId}", because ${reason}.`
     }
     if (id !== undefined) this.#release.run(id)
-    this.#assign.run(externalId, id ?? -line)
+    this.#assign.run(key, id ?? -line)
     return undefined
   }
 

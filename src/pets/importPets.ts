@@ -8,9 +8,17 @@ import {
   noCounts,
   type RecordChange,
 } from '../records/resource.ts'
-import type { PetStatus } from './pet.ts'
-import { createPets, findStoredPets, isAmong, type StoredPet, updatePets } from './queries.ts'
+import { adoptedOnFor, type PetStatus } from './pet.ts'
+import { lockExternalIds } from './queries.ts'
 import type { PetRecord } from './record.ts'
+import {
+  createPets,
+  findStoredPets,
+  isAmong,
+  type PetOrigin,
+  type StoredPet,
+  updatePets,
+} from './storedPets.ts'
 
 export const petsPerStatement = 500
 
@@ -34,6 +42,7 @@ export async function applyPets(
   now: number,
   orders: PetOrders,
 ): Promise<ImportCounts> {
+  if (pets.some(({ externalId }) => externalId !== undefined)) await lockExternalIds(trx)
   const found = await findPetsOf(trx, pets)
   const repeated = storedIndex(found).firstRepeated(pets)
   if (repeated !== undefined) {
@@ -67,7 +76,7 @@ export async function applyPets(
     const status = statuses.get(existing?.id ?? record.id ?? 0) ?? record.status
     if (!existing) added.push({ ...record, status })
     else {
-      const next = merge(existing, { ...record, status })
+      const next = merge(existing, { ...record, status }, now)
       if (!isSame(existing, next)) changed.push(next)
     }
   }
@@ -78,33 +87,48 @@ export async function applyPets(
 }
 
 /** What an import of these pets would do. */
-export async function findPetChanges(db: Db, pets: readonly PetRecord[]): Promise<RecordChange[]> {
+export async function findPetChanges(
+  db: Db,
+  pets: readonly PetRecord[],
+  now: number,
+): Promise<RecordChange[]> {
   const stored = storedIndex(await findPetsOf(db, pets))
   return pets.map((record) => {
     const existing = stored.find(record)
     if (!existing) return 'added'
-    return isSame(existing, merge(existing, record)) ? 'unchanged' : 'changed'
+    return isSame(existing, merge(existing, record, now)) ? 'unchanged' : 'changed'
   })
 }
 
 /** What a record leaves out stays as it is. */
-const merge = (pet: StoredPet, record: PetRecord): StoredPet => ({
-  id: pet.id,
-  name: record.name,
-  categoryId: record.categoryId,
-  status: record.status ?? pet.status,
-  externalId: record.externalId ?? pet.externalId,
-})
+function merge(pet: StoredPet, record: PetRecord, now: number): StoredPet {
+  const { status = pet.status, externalId = pet.externalId } = record
+  const adoptedOn = status === pet.status ? pet.adoptedOn : adoptedOnFor(status, now)
+  return {
+    id: pet.id,
+    name: record.name,
+    categoryId: record.categoryId,
+    status,
+    externalId,
+    source: record.externalId === undefined ? pet.source : (record.source ?? ''),
+    createdAt: record.createdAt ?? pet.createdAt,
+    adoptedOn: status === 'sold' ? (record.adoptedOn ?? adoptedOn) : null,
+  }
+}
 
 const isSame = (a: StoredPet, b: StoredPet): boolean =>
-  a.name === b.name && a.categoryId === b.categoryId && a.status === b.status && a.externalId === b.externalId
+  Object.entries(a).every(([name, value]) => b[name as keyof StoredPet] === value)
+
+/** An external id is unique within its source. */
+export const externalKey = ({ externalId, source }: PetOrigin | StoredPet): string =>
+  `${source ?? ''}\n${externalId}`
 
 /** Finds the stored pet of a record: by its id, or else by its external id. */
 function storedIndex(stored: readonly StoredPet[]) {
   const byId = new Map(stored.map((pet) => [pet.id, pet]))
-  const byExternalId = new Map(stored.map((pet) => [pet.externalId, pet]))
-  const holderOf = ({ externalId }: PetRecord): StoredPet | undefined =>
-    externalId === undefined ? undefined : byExternalId.get(externalId)
+  const byExternalId = new Map(stored.map((pet) => [externalKey(pet), pet]))
+  const holderOf = (record: PetRecord): StoredPet | undefined =>
+    record.externalId === undefined ? undefined : byExternalId.get(externalKey(record))
   const find = (record: PetRecord): StoredPet | undefined =>
     record.id === undefined ? holderOf(record) : byId.get(record.id)
   /** The index of the first record that has the pet or the external id of an earlier one. */
@@ -113,9 +137,10 @@ function storedIndex(stored: readonly StoredPet[]) {
     const seen = new Set<number | string>()
     for (const [at, record] of pets.entries()) {
       const { id, externalId } = record
-      const keys = [find(record)?.id ?? id, externalId].filter((key) => key !== undefined)
-      if ([...keys, holderOf(record)?.id ?? 0].some((key) => seen.has(key))) return at
-      for (const key of keys) seen.add(key)
+      const key = externalId === undefined ? undefined : externalKey(record)
+      const keys = [find(record)?.id ?? id, key].filter((each) => each !== undefined)
+      if ([...keys, holderOf(record)?.id ?? 0].some((each) => seen.has(each))) return at
+      for (const each of keys) seen.add(each)
     }
     return undefined
   }
@@ -133,15 +158,21 @@ function isAscending(pets: readonly PetRecord[]): boolean {
 }
 
 /** The stored pets that the records name. Without a database, there are none. */
-export async function findPetsOf(db: Db | undefined, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
+export async function findPetsOf(
+  db: Db | undefined,
+  pets: readonly Pick<PetRecord, 'id' | 'externalId' | 'source'>[],
+) {
   if (!db) return []
   const ids = new Set(pets.flatMap(({ id }) => id ?? []))
-  const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
+  const withExternalId = pets.filter(({ externalId }) => externalId !== undefined)
+  const externalKeys = new Set(withExternalId.map(externalKey))
+  const externalIds = withExternalId.map(({ externalId = '' }) => externalId)
   const byId = ids.size > 0 ? await findStoredPets(db, isAmong(db, 'id', [...ids])) : []
   const isGiven = db.dialect.isIn('external_id', externalIds)
   // As in the partial index.
   const isIndexed = sql<boolean>`${isGiven} AND external_id IS NOT NULL`
   const byExternalId = externalIds.length > 0 ? await findStoredPets(db, isIndexed) : []
-  const found = [...byId.filter(({ id }) => ids.has(id)), ...byExternalId]
+  const isOfSource = (pet: StoredPet) => externalKeys.has(externalKey(pet))
+  const found = [...byId.filter(({ id }) => ids.has(id)), ...byExternalId.filter(isOfSource)]
   return [...new Map(found.map((pet) => [pet.id, pet])).values()]
 }

@@ -1,16 +1,10 @@
-import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
-import { ensureCategories, ensureCategory } from '../categories/queries.ts'
+import { type Expression, sql } from 'kysely'
+import { ensureCategory } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
-import {
-  firstOf,
-  insertMany,
-  insertReturningId,
-  preparedQuery,
-  preparedStatement,
-} from '../database/preparedQuery.ts'
-import { recordEvent, recordEvents } from '../events/queries.ts'
+import { firstOf, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
+import { recordEvent } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import type { NewPet, Pet, PetStatus, PetUpdate } from './pet.ts'
+import { adoptedOnFor, type NewPet, type Pet, type PetStatus, type PetUpdate } from './pet.ts'
 
 export type PetFilter = {
   status?: PetStatus | undefined
@@ -21,7 +15,7 @@ export type PetFilter = {
 /** Above every id that the service assigns. */
 const petIdMax = Number.MAX_SAFE_INTEGER
 const isPetId = (id: bigint): boolean => id >= 1n && id <= BigInt(petIdMax)
-const columns = ['id', 'name', 'category_id', 'status'] as const
+export const petColumns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page of pets below an id, newest first. An index covers every combination of filters. */
 export function petsPageQuery(
@@ -30,7 +24,7 @@ export function petsPageQuery(
   belowId = petIdMax,
   { status, categoryId, id: ids }: PetFilter,
 ) {
-  const query = db.selectFrom('pets').select(columns)
+  const query = db.selectFrom('pets').select(petColumns)
   const filters: [column: 'category_id' | 'status', value: unknown][] = []
   if (categoryId !== undefined) filters.push(['category_id', categoryId])
   if (status !== undefined) filters.push(['status', status])
@@ -62,19 +56,27 @@ export function findPetForUpdate(trx: Trx, id: bigint): MaybePromise<Pet | undef
   return chain(selectPetForUpdate(trx, Number(id)), ([row]) => row && toPet(row))
 }
 
-const insertPet = insertReturningId<[name: string, categoryId: bigint, status: PetStatus]>((db) =>
-  db.insertInto('pets').values({ name: '', category_id: 0n, status: '' }),
+const insertPet = insertReturningId<
+  [name: string, categoryId: bigint, status: PetStatus, now: number, now: number, adoptedOn: string | null]
+>((db) =>
+  db.insertInto('pets').values({
+    ...{ name: '', category_id: 0n, status: '' },
+    ...{ created_at: 0, updated_at: 0, adopted_on: '' },
+  }),
 )
 const selectPet = preparedQuery<[id: number], PetRow>((db) =>
-  db.selectFrom('pets').select(columns).where('id', '=', 0),
+  db.selectFrom('pets').select(petColumns).where('id', '=', 0),
 )
 const selectPetForUpdate = preparedQuery<[id: number], PetRow>((db) =>
-  db.selectFrom('pets').select(columns).where('id', '=', 0).forUpdate(),
+  db.selectFrom('pets').select(petColumns).where('id', '=', 0).forUpdate(),
 )
+
+/** Before pets are locked: otherwise two transactions could give the same external id to two pets. */
+export const lockExternalIds = (trx: Trx): Promise<void> => trx.lockName('external ids')
 
 /** Locks the pet that an order refers to. An order never changes its pet. */
 export function findPetOfOrderForUpdate(trx: Trx, petId: Expression<{ pet_id: number }>) {
-  const pets = trx.selectFrom('pets').select(columns)
+  const pets = trx.selectFrom('pets').select(petColumns)
   return firstOf(pets.where('id', '=', petId as never).forUpdate(), toPet)
 }
 
@@ -91,101 +93,25 @@ export async function tryLockPet(trx: Trx, id: number): Promise<boolean> {
 /** Adds a pet. The database assigns the id. */
 export async function createPet(trx: Trx, { name, categoryId, status = 'available' }: NewPet, now: number) {
   await ensureCategory(trx, categoryId, now)
-  const pet: Pet = { id: await insertPet(trx, name, categoryId, status), name, categoryId, status }
+  const id = await insertPet(trx, name, categoryId, status, now, now, adoptedOnFor(status, now))
+  const pet: Pet = { id, name, categoryId, status }
   await recordEvent(trx, now, 'pet.created', pet)
   return pet
 }
 
-const insertPets = insertMany('pets', columns)
-const insertPetsWithExternalIds = insertMany('pets', [...columns, 'external_id'])
-
-type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
-
-/** Adds many new pets. Pets without an id get the next free ones. */
-export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: number): Promise<void> {
-  // First, because one of the given ids may be the next free id.
-  await trx.dialect.reserveIds(
-    trx,
-    'pets',
-    pets.reduce((highest, { id = 0 }) => Math.max(highest, id), 0),
-  )
-  const assigned = await trx.dialect.assignIds(trx, 'pets', pets.filter(({ id }) => id === undefined).length)
-  const added: Pet[] = pets.map(({ id, name, categoryId, status = 'available' }) => ({
-    id: id ?? (assigned.shift() as number),
-    name,
-    categoryId,
-    status,
-  }))
-  await ensureCategories(
-    trx,
-    added.map(({ categoryId }) => categoryId),
-    now,
-  )
-  const rows = added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status])
-  if (pets.every(({ externalId }) => externalId === undefined)) await insertPets(trx, rows)
-  else
-    await insertPetsWithExternalIds(
-      trx,
-      rows.map((row, at) => [...row, pets[at]?.externalId ?? null]),
-    )
-  const events = added.map((data) => ({ type: 'pet.created', data }) as const)
-  await recordEvents(trx, now, events)
-  const highestId = added.reduce((highest, { id }) => Math.max(highest, id), 0)
-  await trx.dialect.reserveIds(trx, 'pets', highestId)
-}
-
-/** A pet with the name that it has in another system. */
-export type StoredPet = Pet & { readonly externalId: string | null }
-
-const idsPerRowMax = 4
-
-/** A range is faster than a list, and the ids of an export are dense. May find rows that are not among the given ones. */
-export function isAmong(db: Db, column: string, ids: readonly number[]): RawBuilder<boolean> {
-  const [min, max] = [Math.min(...ids), Math.max(...ids)]
-  return max - min < idsPerRowMax * ids.length
-    ? sql`${sql.ref(column)} BETWEEN ${min} AND ${max}`
-    : db.dialect.isIn(column, ids)
-}
-
-/** `isLocked` locks the pets until the end of the transaction, in the order of their ids. */
-export async function findStoredPets(db: Db, condition: Expression<SqlBool>, isLocked = false) {
-  const rows = await db
-    .selectFrom('pets')
-    .select([...columns, 'external_id'])
-    .where(condition)
-    // Otherwise without an order: PostgreSQL would read pets in the order of their ids instead of using another index.
-    .$if(isLocked, (query) => query.orderBy('id').forUpdate())
-    .execute()
-  return rows.map((row) => ({ ...toPet(row), externalId: row.external_id }))
-}
-
-const replacePets = insertMany('pets', [...columns, 'external_id'], (insert) =>
-  insert.onConflict((conflict) =>
-    conflict.column('id').doUpdateSet({
-      name: sql`excluded.name`,
-      category_id: sql`excluded.category_id`,
-      status: sql`excluded.status`,
-      external_id: sql`excluded.external_id`,
-    }),
-  ),
+type UpdatedRow = [name: string, categoryId: bigint, status: PetStatus, now: number]
+const updateRow = preparedStatement<[...UpdatedRow, status: PetStatus, adoptedOn: string | null, id: number]>(
+  (db) =>
+    db
+      .updateTable('pets')
+      .set({ name: '', category_id: 0n, status: '', updated_at: 0 })
+      .set({ adopted_on: sql`CASE WHEN status = ${''} THEN adopted_on ELSE ${''} END` })
+      .where('id', '=', 0),
 )
 
-/** Changes many pets that the transaction has locked. Their categories exist. */
-export async function updatePets(trx: Trx, pets: readonly StoredPet[], now: number): Promise<void> {
-  if (pets.length === 0) return
-  await replacePets(
-    trx,
-    pets.map(({ id, name, categoryId, status, externalId }) => [id, name, categoryId, status, externalId]),
-  )
-  // The external id is not part of the event. A change of it alone has an event all the same: an export in batches reads
-  // again what has one.
-  const events = pets.map(({ externalId: _, ...data }) => ({ type: 'pet.updated', data }) as const)
-  await recordEvents(trx, now, events)
-}
-
-const updateRow = preparedStatement<[name: string, categoryId: bigint, status: PetStatus, id: number]>((db) =>
-  db.updateTable('pets').set({ name: '', category_id: 0n, status: '' }).where('id', '=', 0),
-)
+/** Notes that the profile or the photos of a pet, which the transaction has locked, have changed. */
+export const touchPet = (trx: Trx, id: number, now: number): Promise<void> =>
+  trx.send(trx.updateTable('pets').set({ updated_at: now }).where('id', '=', id))
 
 /** Changes a pet that the transaction has locked. */
 export async function updatePet(
@@ -199,7 +125,7 @@ export async function updatePet(
   // No event without a change.
   if (name === pet.name && categoryId === pet.categoryId && status === pet.status) return pet
   if (categoryId !== pet.categoryId && !isCategoryLocked) await ensureCategory(trx, categoryId, now)
-  await trx.send(updateRow(trx, name, categoryId, status, pet.id))
+  await trx.send(updateRow(trx, name, categoryId, status, now, status, adoptedOnFor(status, now), pet.id))
   const next: Pet = { id: pet.id, name, categoryId, status }
   await recordEvent(trx, now, 'pet.updated', next)
   return next
@@ -212,7 +138,7 @@ export async function deletePet(trx: Trx, pet: Pet, now: number): Promise<void> 
 
 type PetRow = { id: number; name: string; category_id: bigint; status: string }
 
-const toPet = (row: PetRow): Pet => ({
+export const toPet = (row: PetRow): Pet => ({
   id: row.id,
   name: row.name,
   categoryId: row.category_id,

@@ -1,6 +1,6 @@
 import { identityCounter, type Resource } from '../records/resource.ts'
 import { PetConflicts } from './conflicts.ts'
-import { applyPets, findPetChanges, type PetOrders, petsPerStatement } from './importPets.ts'
+import { applyPets, externalKey, findPetChanges, type PetOrders, petsPerStatement } from './importPets.ts'
 import { type PetRecord, parsePetFast, petRecordSchema } from './record.ts'
 
 export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => ({
@@ -10,11 +10,17 @@ export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => (
   table: 'pets',
   idColumn: 'id',
   counter: identityCounter('lastPetId', 'pets'),
+  // A change of the profile or the photos changes fields of the pet.
+  events: { 'pet.': 'id', 'profile.': 'petId', 'photo.': 'petId' },
   positions: [30],
   toRecords: (rows) =>
-    rows.map(({ name, category_id: categoryId, status, external_id: externalId }) => ({
-      ...{ name, categoryId, status },
-      ...(externalId !== null && { externalId }),
+    rows.map((row) => ({
+      ...{ name: row.name, categoryId: row.category_id, status: row.status },
+      externalId: row.external_id ?? undefined,
+      source: row.external_id === null || row.source === '' ? undefined : row.source,
+      createdAt: row.created_at ?? undefined,
+      updatedAt: row.updated_at ?? undefined,
+      adoptedOn: row.adopted_on ?? undefined,
     })),
   schema: petRecordSchema,
   parseFast: parsePetFast,
@@ -22,5 +28,8 @@ export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => (
   batchMax: petsPerStatement,
   apply: (trx, pets, now) => applyPets(trx, pets, now, orders),
   findChanges: findPetChanges,
-  identitiesOf: ({ id, externalId }) => [id, externalId].filter((each) => each !== undefined),
+  identitiesOf: (record) =>
+    [record.id, record.externalId === undefined ? undefined : externalKey(record)].filter(
+      (each) => each !== undefined,
+    ),
 })

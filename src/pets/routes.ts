@@ -96,10 +96,9 @@ const createPetOperation = ({ createBatch }: PetRoutesOptions) =>
     },
     ...(createBatch && {
       async writeBatch(requests: readonly BatchedRequest<{ body: NewPet }>[]) {
-        const pets = requests.map(({ input: { body }, now, record }) => ({
+        const pets = requests.map(({ input: { body }, ...request }) => ({
+          ...request,
           pet: { ...body, status: body.status ?? 'available' },
-          now,
-          record,
         }))
         const ids = await createBatch(pets)
         return pets.map(({ pet: { name, categoryId, status } }, index) => {

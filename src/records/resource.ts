@@ -51,6 +51,15 @@ export type Resource<
   readonly counter?: Counter
   /** The resource that its rows belong to, and are deleted with. It comes first in the list of resources. */
   readonly owner?: { readonly type: string; readonly column: string }
+  /**
+   * The events that concern its rows: the field of their data with the id of the row, by the beginning of their type. Those
+   * with its type, by their `id`, if not declared.
+   */
+  readonly events?: Readonly<Record<string, string>>
+  /** The most rows that an export reads at once. */
+  readonly rowsPerBatch?: number
+  /** An export with `--without-photos` leaves it out. */
+  readonly isLarge?: true
   /** Only an import with `--with-keys` accepts it, and an export with `--without-keys` leaves it out. */
   readonly requiresWithKeys?: true
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { ensureCategory } from '../../src/categories/queries.ts'
-import { createPets } from '../../src/pets/queries.ts'
+import { createPets } from '../../src/pets/storedPets.ts'
 import { browserTest } from '../support/browser.ts'
 import { assertFits, assertSoundInBoth, desktop, goTo, nextFrame, screenshot } from '../support/console.ts'
 import { useConsole } from '../support/useConsole.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
-import { createPets } from '../../src/pets/queries.ts'
+import { createPets } from '../../src/pets/storedPets.ts'
 import { browserTest } from '../support/browser.ts'
 import {
   assertFits,

@@ -10,7 +10,7 @@ const features = [
 ]
 
 /** What any part may import. */
-const everywhere = ['assets', 'clock', 'editDistance', 'maybePromise', 'nodeHttp']
+const everywhere = ['actor', 'assets', 'clock', 'editDistance', 'maybePromise', 'nodeHttp']
 const foundation = [...everywhere, 'api', 'database']
 /** Everything except the commands and what starts them. */
 const parts = [
@@ -37,7 +37,8 @@ const parts = [
 const arrows: Record<string, readonly string[]> = {
   main: ['assets', 'commands', 'config'],
   commands: [...parts, 'service'],
-  service: parts,
+  service: [...parts, 'bounds'],
+  bounds: ['database', ...features, 'schedule'],
   banReporter: [...features, ...foundation, 'telemetry'],
   restoreDetector: ['database'],
   schedule: [...features, ...foundation, 'limits', 'restoreDetector', 'telemetry'],
@@ -64,6 +65,7 @@ const arrows: Record<string, readonly string[]> = {
   nodeHttp: [],
   clock: [],
   editDistance: [],
+  actor: [],
 }
 
 const singular = (name: string) => name.replace(/ies$/, 'y').replace(/s$/, '')

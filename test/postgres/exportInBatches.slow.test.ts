@@ -21,7 +21,8 @@ import {
   updateOrderStatus,
 } from '../../src/orders/queries.ts'
 import type { Pet } from '../../src/pets/pet.ts'
-import { createPet, createPets, deletePet, findPetForUpdate, updatePet } from '../../src/pets/queries.ts'
+import { createPet, deletePet, findPetForUpdate, updatePet } from '../../src/pets/queries.ts'
+import { createPets } from '../../src/pets/storedPets.ts'
 import type { Resource } from '../../src/records/resource.ts'
 import { defaultResource, resources } from '../../src/resources.ts'
 import { cliOn } from '../support/commands.ts'

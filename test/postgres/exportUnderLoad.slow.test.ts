@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPets } from '../../src/pets/queries.ts'
+import { createPets } from '../../src/pets/storedPets.ts'
 import { assertSameExport, cliOn } from '../support/commands.ts'
 import { databaseFor, inDatabase } from '../support/engine.ts'
 import { adminKey, makeAmpleKey, requestOk, servicesFor } from '../support/instances.ts'

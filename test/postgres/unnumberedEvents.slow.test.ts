@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import type { Bounds } from '../../src/service.ts'
+import type { Bounds } from '../../src/bounds.ts'
 import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'

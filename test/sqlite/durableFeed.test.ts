@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts'
 
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
-const { createPets } = await import('../../src/pets/queries.ts')
+const { createPets } = await import('../../src/pets/storedPets.ts')
 const { loopbackAllowed, startWebhookReceiver } = await import('../support/webhookReceiver.ts')
 const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')

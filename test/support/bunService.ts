@@ -4,8 +4,9 @@ import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } f
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { Bounds } from '../../src/bounds.ts'
 import { ConfigError } from '../../src/config.ts'
-import type { Bounds, Service } from '../../src/service.ts'
+import type { Service } from '../../src/service.ts'
 import { temporaryFolder } from './engine.ts'
 
 export type HostOptions = {

@@ -1,8 +1,9 @@
 import type { TestContext } from 'node:test'
 import { redactor } from '../../src/auth/apiKey.ts'
+import type { Bounds } from '../../src/bounds.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
-import { type Bounds, type Service, startService } from '../../src/service.ts'
+import { type Service, startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { BunHost, bunPath } from './bunService.ts'
 import { type Client, createClient } from './client.ts'
@@ -35,7 +36,13 @@ export type TestService = Client & {
 }
 
 /** Intervals of half a second and more, shortened. */
-const testBounds = { limiterFlushMs: 100, dueMs: 100, changePollMs: 100, replicaCheckMs: 100 }
+const testBounds = {
+  limiterFlushMs: 100,
+  indexDelayMs: 10,
+  dueMs: 100,
+  changePollMs: 100,
+  replicaCheckMs: 100,
+}
 
 export type TestServiceOptions = {
   /** `now` is the time of the start. */

@@ -1,9 +1,22 @@
+import type { Http } from '../http.ts'
 import { type List, listOf } from '../list.ts'
 import type { ChangeOptions, CreateOptions, RequestOptions } from '../options.ts'
 import type { Int64, NewPet, Operations, Pet, PetChange } from '../schema.ts'
+import { PetHistory, Photos, Profiles } from './profiles.ts'
 import { Resource } from './resource.ts'
 
 export class Pets extends Resource {
+  readonly profile: Profiles
+  readonly photos: Photos
+  readonly history: PetHistory
+
+  constructor(http: Http) {
+    super(http)
+    this.profile = new Profiles(http)
+    this.photos = new Photos(http)
+    this.history = new PetHistory(http)
+  }
+
   /** Animals, newest first. */
   list(query: Operations['listPets']['query'] = {}, options?: RequestOptions): List<Pet> {
     return listOf(this.http, 'listPets', { query }, options)

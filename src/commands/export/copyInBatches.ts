@@ -80,8 +80,11 @@ class BatchCopier {
 
   async applyChanges(snapshot: Snapshot, changes: readonly Change[]): Promise<void> {
     for (const resource of this.#recorded) {
-      const changed = changes.filter(({ type }) => type.startsWith(`${resource.type}.`))
-      const ids = changed.map(({ data }) => BigInt((parseJson(data) as { id: RowId }).id))
+      const fields = Object.entries(resource.events ?? { [`${resource.type}.`]: 'id' })
+      const ids = changes.flatMap(({ type, data }) => {
+        const [, field] = fields.find(([start]) => type.startsWith(start)) ?? []
+        return field === undefined ? [] : BigInt((parseJson(data) as Record<string, RowId>)[field] as RowId)
+      })
       await this.copyRows(snapshot, resource, resource.idColumn, [...new Set(ids)])
     }
   }

@@ -21,7 +21,7 @@ export type Selection = { readonly column: string; readonly values: readonly Row
 /** Runs the work in a snapshot of its own, or in one that is open. */
 export type Snapshot = <T>(work: (db: Db) => Promise<T>) => Promise<T>
 
-/** The most rows that one query reads. */
+/** The most rows that one query reads, if the resource declares no other number. */
 export const batchRowsMax = 2_000
 
 /** The lines of the selected rows, or of all rows, in the order of their ids. */
@@ -29,14 +29,14 @@ export async function* readBatches(snapshot: Snapshot, resource: Resource, selec
   for (let after: RowId | undefined; ; ) {
     const batch = await snapshot((db) => readBatch(db, resource, after, selection))
     yield batch
-    if (batch.length < batchRowsMax) return
+    if (batch.length < (resource.rowsPerBatch ?? batchRowsMax)) return
     after = batch.at(-1)?.id
   }
 }
 
 async function readBatch(
   db: Db,
-  { type, table, idColumn, owner, positions, positionOf, toRecords }: Resource,
+  { type, table, idColumn, owner, positions, positionOf, toRecords, rowsPerBatch = batchRowsMax }: Resource,
   after: RowId | undefined,
   selection: Selection | undefined,
 ): Promise<ExportLine[]> {
@@ -45,7 +45,7 @@ async function readBatch(
   let query = db.selectFrom(table as 'pets').selectAll()
   if (selection) query = query.where(db.dialect.isIn(selection.column, selection.values))
   if (after !== undefined) query = query.where(idRef, '>', after)
-  const rows = await query.orderBy(idRef).limit(batchRowsMax).execute()
+  const rows = await query.orderBy(idRef).limit(rowsPerBatch).execute()
   const records = rows.length > 0 ? await toRecords(rows, db) : []
   return rows.map((row, at) => {
     const values = row as Record<string, unknown>

@@ -1,3 +1,4 @@
+import { actorText } from '../../actor.ts'
 import { byCommand } from '../../audit/audit.ts'
 import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
@@ -95,6 +96,7 @@ function createBatchWriter(database: Database, digest: string, resumedAfterLine:
     while (records.length > leftMax) {
       const batch = records.slice(0, records.length - leftMax)
       const { applied, counts: added } = await database.write(async (trx) => {
+        trx.actor = actorText({ command: 'import' })
         const now = systemClock()
         if (!isRecorded) await recordAudit(trx, byCommand('import', now), 'database.imported', 'database')
         const result = await applyRecords(trx, batch, now)

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Problem } from './problems.ts'
 
-export const lineBytesMax = 1024 * 1024
+/** A photo is one line. */
+export const lineBytesMax = 4 * 1024 * 1024 + 64 * 1024
 export const chunkBytes = 64 * 1024
 const lineFeed = 0x0a
 

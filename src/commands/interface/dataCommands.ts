@@ -84,6 +84,7 @@ function addExport(program: Command): void {
   })
     .addOption(formatOption('csv or ndjson (default: ndjson)'))
     .option('--without-keys', 'leave out keys and counters; "petstore import" then needs no --with-keys')
+    .option('--without-photos', 'leave out photos, which are most of the bytes')
     .addOption(jsonOption('print the number of records as one line of JSON to standard error'))
 }
 

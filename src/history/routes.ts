@@ -1,0 +1,34 @@
+import * as z from 'zod'
+import { ApiError } from '../api/errors.ts'
+import { defineOperation } from '../api/operation.ts'
+import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
+import type { Database } from '../database/database.ts'
+import { petByIdOperation, petErrors } from '../pets/schemas.ts'
+import { findHistory, hasPetOrHistory } from './queries.ts'
+import { historySchema, serializeEntry } from './schemas.ts'
+
+const cursor = new ListCursor('history')
+
+export const getHistoryOperation = (database: Database) =>
+  defineOperation('listPetHistory', 'GET /pets/{petId}/history', {
+    ...petByIdOperation,
+    stability: 'beta',
+    summary: 'List what happened to an animal',
+    description:
+      'Returns one page of the changes of the animal, its profile, its photos and its orders, newest first, with who made them. Changes are kept for 30 days. Those of orders require the scope `orders:read`.',
+    scope: 'pets:write',
+    query: z.object(pageQuery),
+    responses: { 200: { description: 'One page of changes.', schema: historySchema } },
+    async read({ params: { petId }, query }, context) {
+      const id = Number(petId)
+      if (!(await hasPetOrHistory(context.db, id))) throw new ApiError(petErrors.pet_not_found)
+      const includesOrders = context.principal.scopes.has('orders:read')
+      const through = await database.readableThrough()
+      const read = pageReader(
+        cursor,
+        (db, limit, below) => findHistory(db, id, { limit, below, through, includesOrders }),
+        serializeEntry,
+      )
+      return read({ query }, context)
+    },
+  })

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../database/database.ts'
+import { SharedRun } from '../database/sharedRun.ts'
+import { indexStep, needsIndexing } from './indexing.ts'
+import { searchIndexOf } from './searchIndex.ts'
+
+/** Steps between two calls of `maintain`. */
+const stepsPerMaintenance = 4
+
+type IndexerOptions = {
+  readonly database: Database
+  /** Changes of this time are indexed together, so that single writes do not cause as many commits of the index. */
+  readonly indexDelayMs: number
+  onFault(error: unknown): void
+}
+
+/** Keeps the search index up to date, by the event log. */
+export class ListingIndexer {
+  readonly #options: IndexerOptions
+  readonly #stopping = new AbortController()
+  readonly #rounds = new SharedRun(() => this.#runRound())
+  #steps = 0
+
+  constructor(options: IndexerOptions) {
+    this.#options = options
+  }
+
+  /** Starts a round that looks for changes. Calls during a round cause one more round. */
+  wake(): void {
+    if (!this.#stopping.signal.aborted) void this.#rounds.run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#rounds.ended()
+  }
+
+  async #runRound(): Promise<void> {
+    const { database, indexDelayMs, onFault } = this.#options
+    const { signal } = this.#stopping
+    try {
+      await sleep(indexDelayMs, undefined, { signal, ref: false }).catch(() => {})
+      if (signal.aborted) return
+      const through = await database.readableThrough()
+      // Read before writing: every commit wakes the indexer, so a write without need would never end.
+      while (!signal.aborted && (await needsIndexing(database.read, through)))
+        await database.write(async (trx) => {
+          await indexStep(trx, through)
+          if (++this.#steps % stepsPerMaintenance === 0) await searchIndexOf(trx).maintain(trx)
+        })
+    } catch (error) {
+      onFault(error)
+    }
+  }
+}

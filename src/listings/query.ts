@@ -1,0 +1,113 @@
+import type { PetStatus } from '../pets/pet.ts'
+import { type AgeGroup, ageGroupAt, birthDatesOf, type Companion, type Profile } from '../profiles/profile.ts'
+import * as terms from './terms.ts'
+import { wordsOf } from './words.ts'
+
+const prefixLengthMin = 3
+
+export type ListingFilter = {
+  /** Available and pending, unless given. */
+  status?: readonly PetStatus[] | undefined
+  categoryId?: bigint | undefined
+  species?: string | undefined
+  breed?: string | undefined
+  sex?: string | undefined
+  size?: string | undefined
+  ageGroup?: AgeGroup | undefined
+  goodWith?: readonly Companion[] | undefined
+  specialNeeds?: 'true' | 'false' | undefined
+  q?: string | undefined
+  /** Only listed ones, unless given. */
+  listed?: 'true' | 'false' | 'any' | undefined
+  /** Also searches the fields of staff. */
+  isStaff?: boolean | undefined
+}
+
+/** At least one of the terms must match: the whole term, or the beginning of a longer one. */
+export type Condition = {
+  readonly anyOf: readonly string[]
+  readonly isPrefix?: boolean
+  /** The terms are words. */
+  readonly isWord?: boolean
+}
+
+const validTerm = /^[a-z]{1,3}_[\p{L}\p{N}\p{M}]+$/u
+
+/** The conditions that an animal must meet, all of them. */
+export function conditionsOf(filter: ListingFilter, now: number): Condition[] {
+  const { status, categoryId, species, breed, sex, size, ageGroup, goodWith = [], specialNeeds } = filter
+  const { listed = 'true' } = filter
+  const facets = [
+    status === undefined ? [terms.onOfferTerm] : [...new Set(status)].map(terms.statusTerm),
+    listed !== 'any' && [terms.listedTerm(listed === 'true')],
+    categoryId !== undefined && [terms.categoryTerm(categoryId)],
+    species !== undefined && [terms.speciesTerm(species)],
+    breed !== undefined && [terms.breedTerm(breed)],
+    sex !== undefined && [terms.sexTerm(sex)],
+    size !== undefined && [terms.sizeTerm(size)],
+    ageGroup !== undefined && ageTerms(ageGroup, now),
+    ...goodWith.map((companion) => [terms.goodWithTerm(companion)]),
+    specialNeeds !== undefined && [terms.specialNeedsTerm(specialNeeds === 'true')],
+  ]
+  const conditions = [
+    ...facets.filter((anyOf) => anyOf !== false).map((anyOf) => ({ anyOf })),
+    ...wordConditions(filter),
+  ]
+  for (const term of conditions.flatMap(({ anyOf }) => anyOf))
+    if (!validTerm.test(term)) throw new Error(`Invariant violated: "${term}" is not a term.`)
+  return conditions
+}
+
+function wordConditions({ q = '', isStaff = false }: ListingFilter): Condition[] {
+  const words = [...wordsOf(q)]
+  return words.map(({ word, isPair }, index) => ({
+    anyOf: [terms.wordTerm(word), ...(isStaff ? [terms.staffWordTerm(word)] : [])],
+    isWord: true,
+    isPrefix: index === words.length - 1 && !isPair && [...word].length >= prefixLengthMin,
+  }))
+}
+
+/** Years that are wholly in the group, and months of the others. The rows at the ends are checked again. */
+function ageTerms(group: AgeGroup, now: number): string[] {
+  const dates = birthDatesOf(group, now)
+  const { after = `${terms.firstYear - 1}-12-31`, through = new Date(now + dayMs).toISOString() } = dates
+  const [firstYear, firstMonth] = yearAndMonth(after)
+  const [lastYear, lastMonth] = yearAndMonth(through)
+  const found = [terms.ageGroupTerm(group)]
+  for (let year = firstYear; year <= lastYear; year++) {
+    const from = year === firstYear ? firstMonth : 1
+    const to = year === lastYear ? lastMonth : 12
+    if (year < terms.firstYear || (from === 1 && to === 12)) found.push(terms.birthYearTerm(year))
+    else for (let month = from; month <= to; month++) found.push(terms.birthMonthTerm(year, month))
+  }
+  return found
+}
+const dayMs = 86_400_000
+
+const yearAndMonth = (date: string) => date.split('-', 2).map(Number) as [year: number, month: number]
+
+/** For the FTS5 extension of SQLite. */
+export const toFts5Query = (conditions: readonly Condition[]): string =>
+  conditions
+    .map(({ anyOf, isPrefix }) => `(${anyOf.map((term) => (isPrefix ? `${term} *` : term)).join(' OR ')})`)
+    .join(' AND ')
+
+/** For the `tsquery` type of PostgreSQL. */
+export const toTsquery = (conditions: readonly Condition[]): string =>
+  conditions
+    .map(({ anyOf, isPrefix }) => `(${anyOf.map((term) => `'${term}'${isPrefix ? ':*' : ''}`).join(' | ')})`)
+    .join(' & ')
+
+/** Whether the animal meets the conditions, by its terms. What the index must return. */
+export function meets(animalTerms: Iterable<string>, conditions: readonly Condition[]): boolean {
+  const present = new Set(animalTerms)
+  return conditions.every(({ anyOf, isPrefix = false }) =>
+    anyOf.some(
+      (term) => present.has(term) || (isPrefix && present.values().some((each) => each.startsWith(term))),
+    ),
+  )
+}
+
+/** Whether an animal that the index returned has the age: the index knows the month only. */
+export const hasAge = (profile: Profile, { ageGroup }: ListingFilter, now: number): boolean =>
+  ageGroup === undefined || ageGroupAt(profile, now) === ageGroup

@@ -1,0 +1,139 @@
+import * as z from 'zod'
+import { apiErrors, orNotFound, validationFailed } from '../api/errors.ts'
+import { etagOf } from '../api/etag.ts'
+import { toJson } from '../api/json.ts'
+import {
+  type Context,
+  defineOperation,
+  type Operation,
+  type OperationResult,
+  type ReadContext,
+  respond,
+} from '../api/operation.ts'
+import { pageQuery, pageReader } from '../api/pagination.ts'
+import { petByIdOperation, petErrors } from '../pets/schemas.ts'
+import { findPhotos, type PhotoRow } from '../photos/queries.ts'
+import { serializePhoto } from '../photos/schemas.ts'
+import { type Animal, findAnimal } from '../profiles/queries.ts'
+import { profileEtag, serializeProfile, serializeProfileSummary } from '../profiles/representation.ts'
+import { staffView, viewQuery } from '../profiles/view.ts'
+import { findListings } from './queries.ts'
+import type { ListingFilter } from './query.ts'
+import { listingCursor, listingFilterSchema, listingListSchema, listingSchema } from './schemas.ts'
+
+const pageEtag = { ETag: 'The ETag of the response, for `If-None-Match`.' }
+const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
+
+type Serialize = typeof serializeProfile | typeof serializeProfileSummary
+
+/** An animal in a response. */
+function serializeListing(
+  animal: Animal,
+  photos: readonly PhotoRow[],
+  { now, publicUrl }: Context,
+  isStaff: boolean,
+  serialize: Serialize,
+) {
+  const { pet } = animal
+  return {
+    pet,
+    profile: serialize(animal, now, isStaff),
+    photos: photos.map((photo, position) => serializePhoto(photo, position, publicUrl)),
+    etags: { pet: etagOf(toJson(pet)), profile: profileEtag(animal, now) },
+  }
+}
+
+const withEtag = (result: OperationResult, isStaff: boolean): OperationResult => {
+  const ETag = etagOf(`${result.json}${result.headers?.Link ?? ''}`)
+  return { ...result, headers: { ...result.headers, ETag }, isPrivate: isStaff }
+}
+
+type Filter = z.output<typeof listingFilterSchema>
+type Found = { readonly id: number; readonly animal: Animal; readonly photos: readonly PhotoRow[] }
+
+const toListingFilter = ({ view, ...filter }: Filter): ListingFilter => ({
+  ...filter,
+  isStaff: view === 'staff' || undefined,
+})
+
+async function findPage(
+  db: ReadContext['db'],
+  limit: number,
+  below: number | undefined,
+  filter: Filter,
+  now: number,
+) {
+  const animals = await findListings(db, limit, below, toListingFilter(filter), now)
+  const photos = await findPhotos(
+    db,
+    animals.map(({ pet }) => pet.id),
+  )
+  return animals.map((animal): Found => {
+    const { id } = animal.pet
+    return { id, animal, photos: photos.get(id) ?? [] }
+  })
+}
+
+const listListingsOperation = defineOperation('listListings', 'GET /listings', {
+  tag: 'Listings',
+  stability: 'beta',
+  cacheable: 'today',
+  summary: 'Search animals',
+  description:
+    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a second later. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
+  scope: 'pets:read',
+  query: z.object({ limit: pageQuery.limit, ...listingFilterSchema.shape, cursor: pageQuery.cursor }),
+  requestHeaders: ifNoneMatch,
+  responses: {
+    200: { description: 'One page of animals.', schema: listingListSchema, headers: pageEtag },
+    304: { description: 'The page has not changed.', headers: pageEtag },
+  },
+  errors: [apiErrors.insufficient_scope],
+  async read({ query }, context) {
+    // The cursor has the filters of the first page.
+    const [, filter] = listingCursor.decode(query.cursor, filterOf(query))
+    const isStaff = staffView(filter, context)
+    if (!isStaff && filter.listed !== undefined && filter.listed !== 'true')
+      throw validationFailed([{ path: 'listed', message: 'requires view=staff, unless it is true' }])
+    const serialize = ({ animal, photos }: Found) =>
+      serializeListing(animal, photos, context, isStaff, serializeProfileSummary)
+    return withEtag(await pageReader(listingCursor, findPage, serialize)({ query }, context), isStaff)
+  },
+})
+
+function filterOf({
+  limit: _,
+  cursor: __,
+  ...filter
+}: Filter & { limit: number; cursor?: string | undefined }): Filter {
+  return filter
+}
+
+const getListingOperation = defineOperation('getListing', 'GET /listings/{petId}', {
+  ...petByIdOperation,
+  tag: 'Listings',
+  stability: 'beta',
+  cacheable: 'today',
+  summary: 'Get an animal with its profile and photos',
+  description:
+    'Returns all that is known about the animal. `etags` are the values for `If-Match`. An animal that is not listed is found with `view=staff` only.',
+  scope: 'pets:read',
+  query: z.object(viewQuery),
+  requestHeaders: ifNoneMatch,
+  responses: {
+    200: { description: 'The animal.', schema: listingSchema, headers: pageEtag },
+    304: { description: 'The animal has not changed.', headers: pageEtag },
+  },
+  errors: [apiErrors.insufficient_scope],
+  async read({ params: { petId }, query }, context) {
+    const isStaff = staffView(query, context)
+    const id = Number(petId)
+    const [found, photos] = await Promise.all([findAnimal(context.db, id), findPhotos(context.db, [id])])
+    const visible = found && (isStaff || found.profile.listed) ? found : undefined
+    const animal = orNotFound(visible, petErrors.pet_not_found)
+    const listing = serializeListing(animal, photos.get(id) ?? [], context, isStaff, serializeProfile)
+    return withEtag(respond(200, listing), isStaff)
+  },
+})
+
+export const listingRoutes: Operation[] = [listListingsOperation, getListingOperation]

@@ -1,0 +1,32 @@
+import { sql } from 'kysely'
+import { toFts5Query } from './query.ts'
+import type { SearchIndex } from './searchIndex.ts'
+
+/** Pages of the index that one call merges. */
+const mergePages = 16
+
+/** An FTS5 table without content. */
+export const sqliteSearchIndex: SearchIndex = {
+  async find(db, conditions, belowId, limit) {
+    const query = sql<{ id: number }>`
+      SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid < ${belowId}
+      ORDER BY rowid DESC LIMIT ${limit}`
+    return (await query.execute(db)).rows.map(({ id }) => id)
+  },
+  async replace(trx, rows) {
+    for (const { id, terms } of rows)
+      await sql`INSERT OR REPLACE INTO listing_terms (rowid, terms) VALUES (${id}, ${terms.join(' ')})`.execute(
+        trx,
+      )
+  },
+  async delete(trx, ids) {
+    for (const id of ids) await sql`DELETE FROM listing_terms WHERE rowid = ${id}`.execute(trx)
+  },
+  async clear(trx) {
+    await sql`INSERT INTO listing_terms (listing_terms) VALUES ('delete-all')`.execute(trx)
+  },
+  // Automatic merges are off, because single writes would take up to 150 ms.
+  async maintain(trx) {
+    await sql`INSERT INTO listing_terms (listing_terms, rank) VALUES ('merge', ${mergePages})`.execute(trx)
+  },
+}

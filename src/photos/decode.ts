@@ -1,0 +1,70 @@
+import sharp, { type Sharp } from 'sharp'
+import {
+  type DecodedPhoto,
+  type PhotoFileName,
+  photoFileNames,
+  photoFiles,
+  photoFilesBytesMax,
+  photoPixelsMax,
+} from './photo.ts'
+
+/** A photo that is higher than this is reduced further. */
+const heightMax = 2_400
+const baseWidth = 1_600
+/** Lower ones only if the files would be too large. */
+const qualities = [80, 60, 40, 20]
+
+/** The file cannot be used. The message says why. */
+export class InvalidImageError extends Error {}
+
+// Untrusted files: only the formats that are accepted, no caches that keep their content, one thread.
+sharp.cache(false)
+sharp.concurrency(1)
+sharp.block({ operation: ['VipsForeignLoad'] })
+sharp.unblock({
+  operation: ['VipsForeignLoadJpegBuffer', 'VipsForeignLoadPngBuffer', 'VipsForeignLoadWebpBuffer'],
+})
+
+/** Decodes an image once and makes the files of a photo of it. They have none of its metadata. */
+export async function decodePhoto(bytes: Uint8Array): Promise<DecodedPhoto> {
+  const input = sharp(bytes, { failOn: 'error', limitInputPixels: photoPixelsMax, pages: 1 })
+  const size = { width: baseWidth, height: heightMax, fit: 'inside', withoutEnlargement: true } as const
+  const { data, info } = await input
+    .autoOrient()
+    .resize(size)
+    .toColourspace('srgb')
+    .raw()
+    .toBuffer({ resolveWithObject: true })
+    .catch((error: Error) => {
+      throw new InvalidImageError(reasonOf(error))
+    })
+  const { width, height, channels } = info
+  const base = sharp(data, { raw: { width, height, channels } })
+  const { dominant } = await base.clone().flatten({ background: '#ffffff' }).stats()
+  const color = `#${[dominant.r, dominant.g, dominant.b].map((value) => value.toString(16).padStart(2, '0')).join('')}`
+  for (const quality of qualities) {
+    const files = await makeFiles(base, quality)
+    const total = Object.values(files).reduce((sum, file) => sum + file.length, 0)
+    if (total <= photoFilesBytesMax) return { width, height, color, files }
+  }
+  throw new InvalidImageError('The image has too much detail to be stored. Reduce its size.')
+}
+
+async function makeFiles(base: Sharp, quality: number): Promise<Record<PhotoFileName, Uint8Array>> {
+  const files: Partial<Record<PhotoFileName, Uint8Array>> = {}
+  for (const name of photoFileNames) {
+    const { type, width } = photoFiles[name]
+    const resized = base.clone().resize({ width, withoutEnlargement: true })
+    const encoded =
+      type === 'image/webp'
+        ? resized.webp({ quality })
+        : resized.flatten({ background: '#ffffff' }).jpeg({ quality, mozjpeg: true })
+    files[name] = await encoded.toBuffer()
+  }
+  return files as Record<PhotoFileName, Uint8Array>
+}
+
+const reasonOf = ({ message }: Error): string =>
+  /pixel limit/i.test(message)
+    ? `The image has more than ${photoPixelsMax / 1_000_000} megapixels. Reduce its size.`
+    : 'The image is damaged or incomplete. Export it again.'

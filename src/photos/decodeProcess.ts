@@ -1,0 +1,27 @@
+import { once } from 'node:events'
+import { decodePhoto, InvalidImageError } from './decode.ts'
+import { frame, jsonFrame, readFrames } from './frames.ts'
+import { photoFileNames } from './photo.ts'
+
+/** The first message of a response. The files follow, each in a message, if there is no problem. */
+export type DecodeResponse =
+  | { readonly width: number; readonly height: number; readonly color: string }
+  | { readonly problem: string }
+
+/** A process of its own: an image that crashes the decoder, or fills its memory, does not harm the service. */
+export async function run(): Promise<void> {
+  for await (const image of readFrames(process.stdin)) {
+    for (const message of await respond(image))
+      if (!process.stdout.write(message)) await once(process.stdout, 'drain')
+  }
+}
+
+async function respond(image: Uint8Array): Promise<Buffer[]> {
+  try {
+    const { files, ...size } = await decodePhoto(image)
+    return [jsonFrame(size satisfies DecodeResponse), ...photoFileNames.map((name) => frame(files[name]))]
+  } catch (error) {
+    if (!(error instanceof InvalidImageError)) throw error
+    return [jsonFrame({ problem: error.message } satisfies DecodeResponse)]
+  }
+}

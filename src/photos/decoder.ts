@@ -1,0 +1,150 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { assetUrl, isExecutable } from '../assets.ts'
+import type { DecodeResponse } from './decodeProcess.ts'
+import { frame, readFrames } from './frames.ts'
+import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.ts'
+
+/** The hidden command of the program that starts the process. */
+const decodeCommand = 'decode-photos'
+
+export const defaultDecoderBounds = {
+  /** Photos that wait for the one that is decoded. */
+  decodesWaitingMax: 8,
+  decodeMaxMs: 30_000,
+  /** The process ends when it had nothing to do for this time. */
+  decoderIdleMs: 10_000,
+  decoderBytesMax: 512 * 1024 * 1024,
+  decoderCheckMs: 100,
+}
+
+/** The photo cannot be decoded now. A retry may succeed. */
+export class DecoderUnavailableError extends Error {}
+
+/** Returned for a file that is no valid image. */
+export type InvalidImage = { readonly problem: string }
+
+type Child = {
+  readonly process: ChildProcessByStdio<Writable, Readable, null>
+  readonly messages: AsyncGenerator<Buffer, undefined>
+}
+
+/**
+ * Decodes photos in another process, one at a time. The process starts when it is needed, and ends when it is idle, takes
+ * too long or takes too much memory.
+ */
+export class PhotoDecoder {
+  readonly #bounds: Readonly<typeof defaultDecoderBounds>
+  #child: Child | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+  #idleTimer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(bounds: Partial<typeof defaultDecoderBounds> = {}) {
+    this.#bounds = { ...defaultDecoderBounds, ...bounds }
+  }
+
+  /** Of the process, while there is one. */
+  get processId(): number | undefined {
+    return this.#child?.process.pid
+  }
+
+  /** Throws a DecoderUnavailableError if the photo cannot be decoded now. */
+  decode(bytes: Uint8Array): Promise<DecodedPhoto | InvalidImage> {
+    if (this.#isStopped || this.#waiting > this.#bounds.decodesWaitingMax)
+      return Promise.reject(new DecoderUnavailableError('Too many photos are being processed.'))
+    this.#waiting++
+    const decoded = this.#last.then(() => this.#decodeNow(bytes))
+    this.#last = decoded.catch(() => {}).finally(() => this.#waiting--)
+    return decoded
+  }
+
+  /** Ends the process. Photos that wait are rejected. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#kill()
+    await this.#last
+  }
+
+  async #decodeNow(bytes: Uint8Array): Promise<DecodedPhoto | InvalidImage> {
+    if (this.#isStopped) throw new DecoderUnavailableError('The service is stopping.')
+    clearTimeout(this.#idleTimer)
+    this.#child ??= startProcess()
+    const { process: child, messages } = this.#child
+    const bound = this.#watch(child)
+    try {
+      child.stdin.write(frame(bytes))
+      return await receive(messages)
+    } catch (error) {
+      this.#kill()
+      if (bound.problem !== undefined) return { problem: bound.problem }
+      throw new DecoderUnavailableError('The photo could not be processed.', { cause: error })
+    } finally {
+      bound.stop()
+      this.#idleTimer = setTimeout(() => this.#kill(), this.#bounds.decoderIdleMs)
+      this.#idleTimer.unref()
+    }
+  }
+
+  /** Kills the process when it takes too long, or, on Linux, too much memory. */
+  #watch({ pid }: Child['process']) {
+    const { decodeMaxMs, decoderBytesMax, decoderCheckMs } = this.#bounds
+    const bound: { problem: string | undefined; stop(): void } = { problem: undefined, stop }
+    const timer = setTimeout(() => this.#kill(), decodeMaxMs)
+    const checker = setInterval(async () => {
+      if ((await residentBytes(pid)) <= decoderBytesMax || this.#child?.process.pid !== pid) return
+      bound.problem = 'The image takes too much memory to be decoded. Reduce its size.'
+      this.#kill()
+    }, decoderCheckMs)
+    function stop() {
+      clearTimeout(timer)
+      clearInterval(checker)
+    }
+    return bound
+  }
+
+  #kill(): void {
+    clearTimeout(this.#idleTimer)
+    this.#child?.process.kill('SIGKILL')
+    this.#child = undefined
+  }
+}
+
+function startProcess(): Child {
+  const program = isExecutable ? [] : [fileURLToPath(assetUrl('../bin/petstore.js'))]
+  // Without the settings of the service, which contain secrets. One arena, because freed memory is returned from it.
+  const env = { MALLOC_ARENA_MAX: '1' }
+  const child = spawn(process.execPath, [...program, decodeCommand], {
+    env,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  // The reader of the responses notices that the process has ended.
+  child.on('error', () => child.stdout.destroy())
+  child.stdin.on('error', () => {})
+  // It ends with the service, also after a crash, because its standard input is closed.
+  child.unref()
+  return { process: child, messages: readFrames(child.stdout) }
+}
+
+async function receive(messages: Child['messages']): Promise<DecodedPhoto | InvalidImage> {
+  const response: DecodeResponse = JSON.parse(String(await nextMessage(messages)))
+  if ('problem' in response) return response
+  const files: Partial<Record<PhotoFileName, Uint8Array>> = {}
+  for (const name of photoFileNames) files[name] = await nextMessage(messages)
+  return { ...response, files: files as Record<PhotoFileName, Uint8Array> }
+}
+
+async function nextMessage(messages: Child['messages']): Promise<Buffer> {
+  const { value } = await messages.next()
+  if (value === undefined) throw new Error('The process has ended.')
+  return value
+}
+
+/** The memory of a process on Linux. 0 elsewhere, where the number of pixels is the bound. */
+async function residentBytes(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return 1024 * Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0)
+}

@@ -1,0 +1,72 @@
+/** The rules for photos, without HTTP or SQL. */
+
+export const photosPerPetMax = 20
+export const photoBytesMax = 10 * 1024 * 1024
+export const photoPixelsMax = 50_000_000
+export const altLengthMax = 1_000
+export const captionLengthMax = 1_000
+
+/** The media types that can be uploaded. */
+export const uploadTypes = ['image/jpeg', 'image/png', 'image/webp'] as const
+
+/** The files that are made of an upload, with their media types and widths in pixels. */
+export const photoFiles = {
+  '320.webp': { type: 'image/webp', width: 320 },
+  '640.webp': { type: 'image/webp', width: 640 },
+  '1600.webp': { type: 'image/webp', width: 1600 },
+  '1600.jpg': { type: 'image/jpeg', width: 1600 },
+} as const
+export type PhotoFileName = keyof typeof photoFiles
+export const photoFileNames = Object.keys(photoFiles) as PhotoFileName[]
+/** Of all files of a photo together. An export has them in one line. */
+export const photoFilesBytesMax = 3_000_000
+
+/** What is made of an upload. Its size is that of the largest file. */
+export type DecodedPhoto = {
+  readonly width: number
+  readonly height: number
+  /** The dominant color, such as `#8a7f6d`. */
+  readonly color: string
+  readonly files: Readonly<Record<PhotoFileName, Uint8Array>>
+}
+
+const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
+  Buffer.from(bytes.subarray(at, at + text.length)).toString('latin1') === text
+
+/** What to do about formats that people try. */
+const otherFormats: readonly [name: string, test: (bytes: Uint8Array) => boolean, advice: string][] = [
+  [
+    'HEIC',
+    (bytes) => startsWith(bytes, 'ftyp', 4) && /^(hei|hev|mif|msf)/.test(latin1(bytes, 8, 12)),
+    'Export it as JPEG.',
+  ],
+  ['AVIF', (bytes) => startsWith(bytes, 'ftypavi', 4), 'Export it as JPEG.'],
+  ['GIF', (bytes) => startsWith(bytes, 'GIF8'), 'Export it as JPEG or PNG.'],
+  ['TIFF', (bytes) => startsWith(bytes, 'II*\0') || startsWith(bytes, 'MM\0*'), 'Export it as JPEG.'],
+  [
+    'SVG',
+    (bytes) => /^(\uFEFF|\u00EF\u00BB\u00BF)?\s*<(\?xml|!DOCTYPE svg|svg)/i.test(latin1(bytes, 0, 200)),
+    'Export it as PNG.',
+  ],
+  ['PDF', (bytes) => startsWith(bytes, '%PDF'), 'Export it as JPEG.'],
+]
+const latin1 = (bytes: Uint8Array, from: number, to: number) =>
+  Buffer.from(bytes.subarray(from, to)).toString('latin1')
+
+/** Why a file is not of a supported format, by its content. Undefined if it is. */
+export function unsupportedReason(bytes: Uint8Array): string | undefined {
+  const isJpeg = startsWith(bytes, '\xff\xd8\xff')
+  const isPng = startsWith(bytes, '\x89PNG\r\n\x1a\n')
+  const isWebp = startsWith(bytes, 'RIFF') && startsWith(bytes, 'WEBP', 8)
+  if (isJpeg || isPng || isWebp) return undefined
+  const [name, , advice] = otherFormats.find(([, test]) => test(bytes)) ?? []
+  return name === undefined
+    ? 'The body is not a JPEG, PNG or WebP image.'
+    : `The body is a ${name} file. Photos can be JPEG, PNG or WebP. ${advice}`
+}
+
+/** Moves an item of a list to another position. */
+export function moved<T>(items: readonly T[], from: number, to: number): T[] {
+  const rest = items.filter((_, index) => index !== from)
+  return rest.toSpliced(to, 0, items[from] as T)
+}

@@ -1,0 +1,164 @@
+import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
+import { boundedText, int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { ageGroups, bondedMax, coats, companions, compatibilities, sexes, sizes } from './profile.ts'
+
+export const profileErrors = defineErrors({
+  external_id_in_use: [409, 'Another animal has this external id of this source. GET /listings?q= finds it.'],
+})
+
+const urlLengthMax = 2_048
+const feeMax = 1_000_000_000
+const attributesMax = 32
+
+const currencies = new Set(Intl.supportedValuesOf('currency'))
+
+const dateSchema = (description: string) =>
+  z.iso.date('must be a date such as 2026-01-31').meta({ description })
+const httpsUrl = (description: string) =>
+  z
+    .string()
+    .refine((text) => text.length <= urlLengthMax, `must have at most ${urlLengthMax} characters`)
+    .refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https address')
+    .meta({ format: 'uri', pattern: '^https://\\S+$', maxLength: urlLengthMax, description })
+const flag = (description: string) => z.boolean().meta({ description })
+const texts = (max: number, lengthMax: number, description: string) =>
+  z.array(nonBlankText(lengthMax, 'Not blank.')).max(max).meta({ description })
+
+const compatibility = (companion: string) =>
+  z
+    .enum(compatibilities)
+    .nullable()
+    .optional()
+    .transform((value) => value ?? null)
+    .meta({ description: `With ${companion}. Null if it is unknown.` })
+
+const goodWith = z
+  .object({
+    children: compatibility(companions[0]),
+    dogs: compatibility(companions[1]),
+    cats: compatibility(companions[2]),
+  })
+  .meta({ id: 'GoodWith', description: 'With whom the animal gets along.' })
+
+const fee = z
+  .object({
+    amount: integer(0, feeMax).meta({ description: 'In the smallest unit of the currency, such as cents.' }),
+    currency: z
+      .string()
+      .refine((code) => currencies.has(code), 'must be a currency code of ISO 4217 such as EUR')
+      .meta({ pattern: '^[A-Z]{3}$', description: 'The code of ISO 4217.' }),
+  })
+  .meta({
+    id: 'Fee',
+    description: 'What the adoption costs.',
+    examples: [{ amount: 15_000, currency: 'EUR' }],
+  })
+
+const attributes = z
+  .record(nonBlankText(40, 'Not blank.'), boundedText(200, 'Any text.'))
+  .refine((pairs) => Object.keys(pairs).length <= attributesMax, `must have at most ${attributesMax} entries`)
+  .meta({ maxProperties: attributesMax, description: 'What the other fields do not cover.' })
+
+/** In events. */
+export const profileChangeSchema = z
+  .object({
+    id: int64().meta({ description: 'The id of the animal.' }),
+    petId: int64().meta({ description: 'The id of the animal.' }),
+    updatedAt: timestampSchema('When the change was made.'),
+  })
+  .meta({ id: 'ProfileState', description: 'A profile that was changed. It has none of its fields.' })
+
+/** What everyone who may read the animal sees. */
+const publicFields = {
+  source: boundedText(40, 'The system that `externalId` belongs to. Empty for the own store.'),
+  externalId: nonBlankText(255, 'The intake number, or the id in another system. Unique within its source.'),
+  species: nonBlankText(40, 'Such as `dog`. Stored in lower case.'),
+  breeds: texts(2, 80, 'The breeds, the main one first.'),
+  mixed: flag('Whether the animal is of mixed breed.'),
+  sex: z.enum(sexes).meta({ description: 'The sex.' }),
+  birthDate: dateSchema('The date of birth.'),
+  birthDateEstimated: flag('Whether the date of birth is an estimate.'),
+  ageGroup: z.enum(ageGroups).meta({
+    description:
+      '`baby` is under 1 year, `young` under 3, `adult` under 8. With a `birthDate`, it is computed from that.',
+  }),
+  size: z.enum(sizes).meta({ description: 'The size when grown up.' }),
+  coat: z.enum(coats).meta({ description: 'The coat.' }),
+  colors: texts(3, 40, 'The colors, the main one first.'),
+  altered: flag('Whether the animal is spayed or neutered.'),
+  houseTrained: flag('Whether the animal is house-trained.'),
+  declawed: flag('Whether the animal is declawed.'),
+  vaccinated: flag('Whether the vaccinations are current.'),
+  specialNeeds: flag('Whether the animal has special needs.'),
+  courtesy: flag('Whether the animal is listed for another organization or person.'),
+  goodWith,
+  minChildAge: integer(0, 18).meta({ description: 'The age in years from which children are suitable.' }),
+  fee,
+  description: boundedText(20_000, 'Plain text.'),
+  specialNeedsNotes: boundedText(2_000, 'Plain text about the special needs.'),
+  contactUrl: httpsUrl('Where to ask about the animal.'),
+  videoUrl: httpsUrl('A video of the animal.'),
+  arrivedOn: dateSchema('When the animal arrived.'),
+  attributes,
+}
+
+const staffFields = {
+  microchip: nonBlankText(40, 'The number of the microchip. Only with `view=staff`.'),
+  location: nonBlankText(80, 'Where the animal is. Only with `view=staff`.'),
+  staffNotes: boundedText(5_000, 'Notes for staff. Only with `view=staff`.'),
+}
+
+const bondedWith = z
+  .array(int64())
+  .max(bondedMax)
+  .meta({ description: 'The ids of animals that are adopted together with this one.' })
+const listed = flag('Whether the animal appears in listings. `true` unless it was set to `false`.')
+
+type Shape = Record<string, z.ZodType>
+type Changeable<S extends Shape> = { [Name in keyof S]: z.ZodOptional<z.ZodNullable<S[Name]>> }
+type Nullable<S extends Shape> = { [Name in keyof S]: z.ZodNullable<S[Name]> }
+const mapShape = (shape: Shape, to: (field: z.ZodType) => z.ZodType) =>
+  Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, to(field)]))
+const changeable = <S extends Shape>(shape: S) =>
+  mapShape(shape, (field) => field.nullable().optional()) as Changeable<S>
+const nullable = <S extends Shape>(shape: S) => mapShape(shape, (field) => field.nullable()) as Nullable<S>
+
+const example = {
+  species: 'dog',
+  breeds: ['Labrador Retriever'],
+  sex: 'female',
+  birthDate: '2024-05-01',
+  description: 'Luna is friendly and learns fast.',
+}
+
+export const profileUpdateSchema = z
+  .object(changeable({ ...publicFields, listed, bondedWith, ...staffFields }))
+  .meta({
+    id: 'ProfileChange',
+    description: 'The fields to change. A given field replaces the whole field, and `null` clears it.',
+    examples: [example],
+  })
+
+const { source, breeds, colors, goodWith: _, attributes: __, ...others } = publicFields
+
+export const profileSchema = z
+  .object({
+    petId: int64().meta({ description: 'The id of the animal.' }),
+    source,
+    ...nullable(others),
+    breeds,
+    colors,
+    goodWith,
+    attributes,
+    listed,
+    bondedWith,
+    adoptedOn: dateSchema('When the animal was adopted.').nullable(),
+    createdAt: timestampSchema('When the animal was added. Null if that is not known.').nullable(),
+    updatedAt: timestampSchema(
+      'When the animal, its profile or a photo last changed. Null if that is not known.',
+    ).nullable(),
+    // Only with `view=staff`.
+    ...changeable(staffFields),
+  })
+  .meta({ id: 'Profile', description: 'What is known about an animal. Null is unknown.' })

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { DecoderUnavailableError, PhotoDecoder } from '../../src/photos/decoder.ts'
+import { photoFileNames } from '../../src/photos/photo.ts'
+import { eventually } from '../support/eventually.ts'
+import { jpeg } from '../support/images.ts'
+
+const decoders: PhotoDecoder[] = []
+after(() => Promise.all(decoders.map((decoder) => decoder.stop())))
+function createDecoder(bounds: ConstructorParameters<typeof PhotoDecoder>[0] = {}): PhotoDecoder {
+  const decoder = new PhotoDecoder(bounds)
+  decoders.push(decoder)
+  return decoder
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('the decoder', () => {
+  test('makes all files of a photo in one process, which ends when it is idle', async () => {
+    const decoder = createDecoder({ decoderIdleMs: 50 })
+    const image = await jpeg()
+    const first = decoder.decode(image)
+    const decoded = await decoder.decode(image)
+    const pid = decoder.processId as number
+    assert.deepEqual(await first, decoded)
+    assert.ok('files' in decoded)
+    assert.deepEqual(Object.keys(decoded.files), photoFileNames)
+    await eventually('the process has ended', () => !isRunning(pid))
+    assert.ok('files' in (await decoder.decode(image)), 'it starts again')
+  })
+
+  test('rejects a photo whose process is killed, and decodes the next', async () => {
+    const decoder = createDecoder()
+    const image = await jpeg(4_000, 3_000)
+    const decoding = decoder.decode(image)
+    const pid = await eventually('the process runs', () => decoder.processId)
+    process.kill(pid, 'SIGKILL')
+    await assert.rejects(decoding, DecoderUnavailableError)
+    assert.ok('files' in (await decoder.decode(await jpeg())))
+  })
+
+  test('kills a process that takes too long', async () => {
+    const decoder = createDecoder({ decodeMaxMs: 1 })
+    await assert.rejects(decoder.decode(await jpeg(4_000, 3_000)), DecoderUnavailableError)
+    assert.equal(decoder.processId, undefined)
+  })
+
+  test('kills a process that takes too much memory, and says so', {
+    skip: process.platform !== 'linux' && 'only on Linux',
+  }, async () => {
+    const decoder = createDecoder({ decoderBytesMax: 1024 * 1024, decoderCheckMs: 1 })
+    const decoded = await decoder.decode(await jpeg(4_000, 3_000))
+    assert.ok('problem' in decoded)
+    assert.match(decoded.problem, /memory/)
+  })
+
+  test('rejects photos beyond its queue, and those that wait when it stops', async () => {
+    const decoder = createDecoder({ decodesWaitingMax: 2 })
+    const image = await jpeg(2_000, 1_500)
+    const results = Array.from({ length: 5 }, () =>
+      decoder.decode(image).then(
+        () => 'decoded',
+        (error: unknown) => error,
+      ),
+    )
+    assert.ok((await results[3]) instanceof DecoderUnavailableError)
+    assert.ok((await results[4]) instanceof DecoderUnavailableError)
+    assert.equal(await results[0], 'decoded')
+    await decoder.stop()
+    assert.ok((await results[2]) instanceof DecoderUnavailableError)
+  })
+})

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import sharp from 'sharp'
+import { photoFileNames } from '../../src/photos/photo.ts'
+import { assertIntegrity, openTestDatabase } from '../support/engine.ts'
+import { Fleet, WorkPeriod } from '../support/fleet.ts'
+import { jpeg } from '../support/images.ts'
+import { adminKey, sharedDatabase } from '../support/instances.ts'
+import { serverFor } from '../support/servers.ts'
+
+const seconds = 8
+const uploaders = 3
+const headers = { 'content-type': 'image/jpeg' }
+
+test(`kills at any time of uploads for ${seconds} seconds leave each photo whole or not at all`, async (t) => {
+  const { databaseEnv, owner } = await sharedDatabase(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey, PETSTORE_LOG_LEVEL: 'error' }
+  const fleet = new Fleet(() => serverFor(owner, env), 1)
+  await fleet.begin()
+  const image = await jpeg(1_000, 800)
+  const confirmed = new Set<string>()
+  const send = async (method: string, path: string, options: object = {}) =>
+    fleet
+      .any()
+      .request(method, path, { key: adminKey, ...options })
+      .catch(() => undefined)
+  const period = new WorkPeriod(seconds * 1000)
+  const uploadPhotos = (worker: number) =>
+    period.repeat(async () => {
+      const pet = await send('POST', '/v1/pets', { body: { name: `Luna ${worker}`, categoryId: 1 } })
+      if (pet?.status !== 201) return pause(50)
+      const photo = await send('POST', `/v1/pets/${pet.json.id}/photos`, { body: image, headers })
+      if (photo?.status === 201) confirmed.add(photo.json.id)
+    })
+  await period.over([
+    ...Array.from({ length: uploaders }, (_, worker) => uploadPhotos(worker)),
+    // The moments are random: uploads take some 100 ms.
+    period.repeat(() => Promise.all([fleet.killOne(), pause(300 + 700 * Math.random())])),
+  ])
+  await fleet.complete()
+  assert.ok(confirmed.size > 0 && fleet.kills > 0)
+
+  const database = await openTestDatabase(databaseEnv)
+  owner.after(() => database.close())
+  const photos = await database.read.selectFrom('photos').selectAll().execute()
+  const tokens = new Set(photos.map(({ token }) => token))
+  assert.deepEqual(
+    [...confirmed].filter((token) => !tokens.has(token)),
+    [],
+    'no confirmed photo is lost',
+  )
+  for (const { id } of photos) {
+    const files = await database.read
+      .selectFrom('photo_files')
+      .selectAll()
+      .where('photo_id', '=', id)
+      .execute()
+    assert.deepEqual(files.map(({ name }) => name).sort(), photoFileNames.toSorted())
+    for (const { bytes } of files) assert.ok((await sharp(bytes).stats()).entropy >= 0)
+  }
+  const ids = new Set(photos.map(({ id }) => id))
+  const files = await database.read.selectFrom('photo_files').select('photo_id').execute()
+  assert.ok(
+    files.every(({ photo_id }) => ids.has(photo_id)),
+    'no file is without a photo',
+  )
+  assertIntegrity(databaseEnv)
+  t.diagnostic(`${fleet.kills} kills, ${confirmed.size} photos confirmed, ${photos.length} stored`)
+})
