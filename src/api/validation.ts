@@ -67,14 +67,14 @@ export const timestampSchema = (description: string) => z.iso.datetime().meta({ 
 /** Length in code points, as JSON Schema counts it. */
 const lengthOf = (text: string): number => [...text].length
 
-export const boundedText = (lengthMax: number, description: string) =>
+export const boundedText = (lengthMax: number, description?: string) =>
   z
     .string()
     .refine((text) => lengthOf(text) <= lengthMax, `must have at most ${lengthMax} characters`)
-    .meta({ maxLength: lengthMax, description })
+    .meta({ maxLength: lengthMax, ...(description !== undefined && { description }) })
 
 /** Text that is not empty and not only white space. */
-export const nonBlankText = (lengthMax: number, description: string) =>
+export const nonBlankText = (lengthMax: number, description?: string) =>
   z
     .string()
     .refine(
@@ -82,7 +82,12 @@ export const nonBlankText = (lengthMax: number, description: string) =>
       `must be 1 to ${lengthMax} characters and not blank`,
     )
     // Anchored, because some validators match the whole string.
-    .meta({ minLength: 1, maxLength: lengthMax, pattern: '^\\s*\\S[\\s\\S]*$', description })
+    .meta({
+      minLength: 1,
+      maxLength: lengthMax,
+      pattern: '^\\s*\\S[\\s\\S]*$',
+      ...(description !== undefined && { description }),
+    })
 
 const kinds: Record<string, string> = {
   object: 'a JSON object',

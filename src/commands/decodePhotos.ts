@@ -1,2 +1,4 @@
+import { decodePhotos } from '../photos/decodeProcess.ts'
+
 /** Started by the service for photos. It is not a command for people. */
-export { run } from '../photos/decodeProcess.ts'
+export const run = (): Promise<void> => decodePhotos()

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../database/database.ts'
 import { SharedRun } from '../database/sharedRun.ts'
 import { indexStep, needsIndexing } from './indexing.ts'
-import { searchIndexOf } from './searchIndex.ts'
+import { searchIndexOf } from './searchIndexes.ts'
 
 /** Steps between two calls of `maintain`. */
 const stepsPerMaintenance = 4

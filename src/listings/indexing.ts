@@ -3,7 +3,7 @@ import type { Db, Trx } from '../database/db.ts'
 import { petIdOfEvent } from '../events/event.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId } from '../events/queries.ts'
 import { findAnimals } from '../profiles/queries.ts'
-import { searchIndexOf } from './searchIndex.ts'
+import { searchIndexOf } from './searchIndexes.ts'
 import { termsOf } from './terms.ts'
 
 /** The last event whose change is in the index. */

@@ -5,7 +5,7 @@ import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { type Animal, findAnimals } from '../profiles/queries.ts'
 import { isIndexComplete } from './indexing.ts'
 import { type Condition, conditionsOf, hasAge, type ListingFilter, meets } from './query.ts'
-import { searchIndexOf } from './searchIndex.ts'
+import { searchIndexOf } from './searchIndexes.ts'
 import { facetTermsOf, wordTermsOf } from './terms.ts'
 
 /** Above every id that the service assigns. */

@@ -21,7 +21,7 @@ import { findListings } from './queries.ts'
 import type { ListingFilter } from './query.ts'
 import { listingCursor, listingFilterSchema, listingListSchema, listingSchema } from './schemas.ts'
 
-const pageEtag = { ETag: 'The ETag of the response, for `If-None-Match`.' }
+const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 
 type Serialize = typeof serializeProfile | typeof serializeProfileSummary

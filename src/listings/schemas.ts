@@ -20,29 +20,13 @@ const etagsSchema = z
 
 export const listingSchema = z
   .object({ pet: petSchema, profile: profileSchema, photos: photoListSchema, etags: etagsSchema })
-  .meta({ id: 'Listing', description: 'An animal with its profile and photos.' })
-
-const { description: _, ...summarized } = profileSchema.shape
-const profileSummarySchema = z
-  .object({
-    ...summarized,
-    summary: z.string().nullable().meta({
-      description: 'The first 300 characters of the description, cut at a word.',
-    }),
-  })
-  .meta({ id: 'ProfileSummary', description: 'A profile with the beginning of its description.' })
-const listingSummarySchema = z
-  .object({
-    pet: petSchema,
-    profile: profileSummarySchema,
-    photos: photoListSchema,
-    etags: etagsSchema,
-  })
   .meta({
-    id: 'ListingSummary',
-    description: 'An animal with its photos and the beginning of its description.',
+    id: 'Listing',
+    description:
+      'An animal with its profile and photos. In lists, the profile has `summary` in place of `description`.',
   })
-export const listingListSchema = pageSchema(listingSummarySchema, 'Listings', 'animals, newest first')
+
+export const listingListSchema = pageSchema(listingSchema, 'Listings', 'animals, newest first')
 
 const searchText = z
   .string()
@@ -55,9 +39,8 @@ const searchText = z
 const wholeValue = (description: string) => z.string().min(1).max(100).optional().meta({ description })
 
 export const listingFilterSchema = z.object({
-  status: z.array(z.enum(petStatuses)).optional().meta({
-    description:
-      'Only animals with one of these statuses. `available` and `pending` unless given; all with `view=staff`.',
+  status: z.array(z.enum(petStatuses)).max(petStatuses.length).optional().meta({
+    description: 'By default `available` and `pending`, and with `view=staff` all.',
   }),
   categoryId: petFilterSchema.shape.categoryId,
   species: wholeValue('Only animals of this species, such as `dog`.'),
@@ -65,18 +48,18 @@ export const listingFilterSchema = z.object({
   sex: z.enum(sexes).optional().meta({ description: 'Only animals of this sex.' }),
   size: z.enum(sizes).optional().meta({ description: 'Only animals of this size.' }),
   ageGroup: z.enum(ageGroups).optional().meta({ description: 'Only animals of this age.' }),
-  goodWith: z.array(z.enum(companions)).optional().meta({
-    description: 'Only animals that are known to get along with all of these. Can be repeated.',
+  goodWith: z.array(z.enum(companions)).max(companions.length).optional().meta({
+    description: 'Only animals that get along with all of these.',
   }),
   specialNeeds: z.enum(['true', 'false']).optional().meta({
-    description: 'Only animals that have special needs, or that have none.',
+    description: 'Only animals with special needs, or without.',
   }),
   q: searchText.optional().meta({
     maxLength: queryLengthMax,
-    description: `Words that the name, breeds, colors, external id or description must contain, all of them, up to ${queryWordsMax}. The last one may be the beginning of a word, from 3 characters.`,
+    description: `Up to ${queryWordsMax} words of the name, breeds, colors, external id or description. The last one may be the beginning of a word.`,
   }),
   listed: z.enum(['true', 'false', 'any']).optional().meta({
-    description: 'Whether the animals are listed. `true` unless given. Other values require `view=staff`.',
+    description: 'By default `true`. Other values require `view=staff`.',
   }),
   ...viewQuery,
 })

@@ -1,7 +1,5 @@
-import type { Db, SqlDialect, Trx } from '../database/db.ts'
+import type { Db, Trx } from '../database/db.ts'
 import type { Condition } from './query.ts'
-import { postgresSearchIndex } from './searchIndex.postgres.ts'
-import { sqliteSearchIndex } from './searchIndex.sqlite.ts'
 
 type IndexedTerms = { readonly id: number; readonly terms: readonly string[] }
 
@@ -15,10 +13,3 @@ export type SearchIndex = {
   /** Work that keeps later writes fast, a bounded amount of it. To be called once in a few writes. */
   maintain(trx: Trx): Promise<void>
 }
-
-const indexes: Record<SqlDialect['engine'], SearchIndex> = {
-  sqlite: sqliteSearchIndex,
-  postgres: postgresSearchIndex,
-}
-
-export const searchIndexOf = (db: Db): SearchIndex => indexes[db.dialect.engine]

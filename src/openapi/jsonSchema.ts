@@ -43,13 +43,16 @@ function normalizeSchema(schema: z.ZodType, converted: Json): void {
   const [value, other] = (converted.anyOf ?? []) as Json[]
   if (typeof value?.type === 'string' && other?.type === 'null') {
     delete converted.anyOf
-    Object.assign(converted, { ...value, type: [value.type, 'null'], ...converted })
+    const values = value.enum ? { enum: [...(value.enum as unknown[]), null] } : {}
+    Object.assign(converted, { ...value, type: [value.type, 'null'], ...values, ...converted })
   }
   // Zod leaves out the examples of schemas with a transformation.
   const examples = schema.meta()?.examples
   if (examples !== undefined) converted.examples = examples
   // Keywords that Zod adds and that constrain nothing. The names of a record are any strings.
   if (converted.format === 'date-time') delete converted.pattern
+  // The format says the rest, in less than 200 characters.
+  if (converted.format === 'date') converted.pattern = '^\\d{4}-\\d{2}-\\d{2}$'
   delete converted.propertyNames
   if (converted.minimum === Number.MIN_SAFE_INTEGER) delete converted.minimum
   if (converted.maximum === Number.MAX_SAFE_INTEGER && converted.format !== 'int64') delete converted.maximum

@@ -9,7 +9,7 @@ export type DecodeResponse =
   | { readonly problem: string }
 
 /** A process of its own: an image that crashes the decoder, or fills its memory, does not harm the service. */
-export async function run(): Promise<void> {
+export async function decodePhotos(): Promise<void> {
   for await (const image of readFrames(process.stdin)) {
     for (const message of await respond(image))
       if (!process.stdout.write(message)) await once(process.stdout, 'drain')

@@ -1,4 +1,4 @@
-import { ApiError, apiErrors } from '../api/errors.ts'
+import { ApiError } from '../api/errors.ts'
 import { etagOf } from '../api/etag.ts'
 import { headerBlock } from '../api/response.ts'
 import type { WebPage } from '../api/router.ts'
@@ -15,9 +15,9 @@ export const photoFilePage: WebPage = {
   isPublic: true,
   allowance: () => ({ name: 'photos', perMinute: 6_000 }),
   async serve(_request, { params: { photoId = '', file = '' }, db }) {
-    if (!isFileName(file)) throw new ApiError(apiErrors.not_found, 'There is no such file of a photo.')
-    const bytes = await findFile(db, photoId, file)
-    if (!bytes) throw new ApiError(photoErrors.photo_not_found, 'There is no photo at this address.')
+    const bytes = isFileName(file) ? await findFile(db, photoId, file) : undefined
+    if (!bytes || !isFileName(file))
+      throw new ApiError(photoErrors.photo_not_found, 'There is no photo at this address.')
     return {
       status: 200,
       headers: headerBlock({

@@ -9,7 +9,14 @@ import { staffView, viewQuery } from '../profiles/view.ts'
 import { DecoderUnavailableError, type PhotoDecoder } from './decoder.ts'
 import { type DecodedPhoto, photoBytesMax, photosPerPetMax, unsupportedReason, uploadTypes } from './photo.ts'
 import { addPhoto, photosOf, removePhoto, updatePhoto } from './queries.ts'
-import { photoErrors, photoListSchema, photoSchema, photoUpdateSchema, serializePhoto } from './schemas.ts'
+import {
+  photoErrors,
+  photoIdPattern,
+  photoListSchema,
+  photoSchema,
+  photoUpdateSchema,
+  serializePhoto,
+} from './schemas.ts'
 
 export type PhotoRoutesOptions = { readonly database: Database; readonly decoder: PhotoDecoder }
 
@@ -18,7 +25,7 @@ const photoByIdOperation = {
   stability: 'beta',
   params: z.object({
     ...petByIdOperation.params.shape,
-    photoId: z.string().meta({ description: 'The id of the photo.' }),
+    photoId: z.string().meta({ description: 'The id of the photo.', pattern: photoIdPattern }),
   }),
 } as const
 

@@ -10,9 +10,10 @@ export const photoErrors = defineErrors({
   invalid_image: [400, 'The image cannot be read. Export it again as JPEG.'],
 })
 
+export const photoIdPattern = '^[A-Za-z0-9_-]{22}$'
 const id = z
   .string()
-  .meta({ description: 'The id of the photo. It cannot be guessed.', pattern: '^[A-Za-z0-9_-]{22}$' })
+  .meta({ description: 'The id of the photo. It cannot be guessed.', pattern: photoIdPattern })
 const alt = boundedText(altLengthMax, 'What the photo shows, for people who cannot see it.')
 const caption = boundedText(captionLengthMax, 'A text that is shown with the photo.')
 const position = integer(0, photosPerPetMax - 1).meta({

@@ -23,7 +23,7 @@ const httpsUrl = (description: string) =>
     .meta({ format: 'uri', pattern: '^https://\\S+$', maxLength: urlLengthMax, description })
 const flag = (description: string) => z.boolean().meta({ description })
 const texts = (max: number, lengthMax: number, description: string) =>
-  z.array(nonBlankText(lengthMax, 'Not blank.')).max(max).meta({ description })
+  z.array(nonBlankText(lengthMax)).max(max).meta({ description })
 
 const compatibility = (companion: string) =>
   z
@@ -56,7 +56,7 @@ const fee = z
   })
 
 const attributes = z
-  .record(nonBlankText(40, 'Not blank.'), boundedText(200, 'Any text.'))
+  .record(nonBlankText(40), boundedText(200))
   .refine((pairs) => Object.keys(pairs).length <= attributesMax, `must have at most ${attributesMax} entries`)
   .meta({ maxProperties: attributesMax, description: 'What the other fields do not cover.' })
 
@@ -75,10 +75,10 @@ const publicFields = {
   externalId: nonBlankText(255, 'The intake number, or the id in another system. Unique within its source.'),
   species: nonBlankText(40, 'Such as `dog`. Stored in lower case.'),
   breeds: texts(2, 80, 'The breeds, the main one first.'),
-  mixed: flag('Whether the animal is of mixed breed.'),
+  mixed: flag('Of mixed breed.'),
   sex: z.enum(sexes).meta({ description: 'The sex.' }),
   birthDate: dateSchema('The date of birth.'),
-  birthDateEstimated: flag('Whether the date of birth is an estimate.'),
+  birthDateEstimated: flag('The birth date is an estimate.'),
   ageGroup: z.enum(ageGroups).meta({
     description:
       '`baby` is under 1 year, `young` under 3, `adult` under 8. With a `birthDate`, it is computed from that.',
@@ -86,14 +86,14 @@ const publicFields = {
   size: z.enum(sizes).meta({ description: 'The size when grown up.' }),
   coat: z.enum(coats).meta({ description: 'The coat.' }),
   colors: texts(3, 40, 'The colors, the main one first.'),
-  altered: flag('Whether the animal is spayed or neutered.'),
-  houseTrained: flag('Whether the animal is house-trained.'),
-  declawed: flag('Whether the animal is declawed.'),
-  vaccinated: flag('Whether the vaccinations are current.'),
-  specialNeeds: flag('Whether the animal has special needs.'),
-  courtesy: flag('Whether the animal is listed for another organization or person.'),
+  altered: flag('Spayed or neutered.'),
+  houseTrained: flag('House-trained.'),
+  declawed: flag('Declawed.'),
+  vaccinated: flag('Vaccinations are current.'),
+  specialNeeds: flag('Has special needs.'),
+  courtesy: flag('Listed for another organization or person.'),
   goodWith,
-  minChildAge: integer(0, 18).meta({ description: 'The age in years from which children are suitable.' }),
+  minChildAge: integer(0, 18).meta({ description: 'The least age of children, in years.' }),
   fee,
   description: boundedText(20_000, 'Plain text.'),
   specialNeedsNotes: boundedText(2_000, 'Plain text about the special needs.'),
@@ -113,7 +113,7 @@ const bondedWith = z
   .array(int64())
   .max(bondedMax)
   .meta({ description: 'The ids of animals that are adopted together with this one.' })
-const listed = flag('Whether the animal appears in listings. `true` unless it was set to `false`.')
+const listed = flag('Whether the animal appears in listings. By default `true`.')
 
 type Shape = Record<string, z.ZodType>
 type Changeable<S extends Shape> = { [Name in keyof S]: z.ZodOptional<z.ZodNullable<S[Name]>> }
@@ -122,7 +122,16 @@ const mapShape = (shape: Shape, to: (field: z.ZodType) => z.ZodType) =>
   Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, to(field)]))
 const changeable = <S extends Shape>(shape: S) =>
   mapShape(shape, (field) => field.nullable().optional()) as Changeable<S>
-const nullable = <S extends Shape>(shape: S) => mapShape(shape, (field) => field.nullable()) as Nullable<S>
+/** In a response the description of a text is enough. */
+const unbounded = (field: z.ZodType) =>
+  field instanceof z.ZodString && !(field instanceof z.ZodISODate)
+    ? z.string().meta({ description: field.description ?? '' })
+    : field
+const nullable = <S extends Shape>(shape: S) =>
+  mapShape(shape, (field) => unbounded(field).nullable()) as Nullable<S>
+
+const optionalFields = <S extends Shape>(shape: S) =>
+  mapShape(shape, (field) => unbounded(field).nullable().optional()) as Changeable<S>
 
 const example = {
   species: 'dog',
@@ -140,13 +149,14 @@ export const profileUpdateSchema = z
     examples: [example],
   })
 
-const { source, breeds, colors, goodWith: _, attributes: __, ...others } = publicFields
+const { source, breeds, colors, goodWith: _, attributes: __, description, ...others } = publicFields
 
 export const profileSchema = z
   .object({
     petId: int64().meta({ description: 'The id of the animal.' }),
     source,
     ...nullable(others),
+    ...optionalFields({ description }),
     breeds,
     colors,
     goodWith,
@@ -158,7 +168,10 @@ export const profileSchema = z
     updatedAt: timestampSchema(
       'When the animal, its profile or a photo last changed. Null if that is not known.',
     ).nullable(),
+    summary: z.string().nullable().optional().meta({
+      description: 'In lists, in place of `description`: its first 300 characters, cut at a word.',
+    }),
     // Only with `view=staff`.
-    ...changeable(staffFields),
+    ...optionalFields(staffFields),
   })
   .meta({ id: 'Profile', description: 'What is known about an animal. Null is unknown.' })

@@ -11,7 +11,8 @@ const document = readDocument('openapi.json')
 const operations = operationsOf(document)
 const { schemas } = document.components
 const listEvents: Node = document.paths['/events'].get
-const bytesPerOperationMax = 4_700
+const bytesPerOperationMax = 3_900
+const bytesPerFieldMax = 170
 
 /** Headers that are never rejected: an invalid value is ignored or replaced. */
 const unboundedHeaders = ['X-Request-Id', 'Prefer', 'If-Match', 'If-None-Match']
@@ -47,7 +48,7 @@ const requestSchemas = () =>
     const parameters: Node[] = operation.parameters
       .map((node: Node) => resolve(document, node))
       .filter(({ name }: Node) => !unboundedHeaders.includes(name))
-    const body = operation.requestBody?.content['application/json'].schema
+    const body = operation.requestBody?.content['application/json']?.schema
     return [
       ...parameters.flatMap(({ name, schema }) => [...schemasIn(schema, `${id} ${name}`)]),
       ...(body ? schemasIn(body, `${id} body`) : []),
@@ -85,8 +86,11 @@ describe('the document contains the limits of the service:', () => {
 
   test('every id of a resource is an int64', () => {
     let ids = 0
+    // Photos have random ids, and other systems have ids of any form.
+    const isText = (at: string) => /Photo(State)?\/id$|[/ ](photoId|externalId)$/.test(at)
     for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
       if (!/(?:^|[/ ])(?:id|(?!requestId)\w+Id)(?:\/items)?$/.test(at) || schema.type === 'array') continue
+      if (isText(at)) continue
       ids++
       assert.deepEqual([schema.type, schema.format], ['integer', 'int64'], at)
     }
@@ -202,9 +206,12 @@ describe('the description of events', () => {
 })
 
 describe('the document is short and suitable for code generators:', () => {
-  test(`it has at most ${bytesPerOperationMax} bytes for each operation`, () => {
+  test(`it has at most ${bytesPerOperationMax} bytes for each operation and ${bytesPerFieldMax} for each field`, () => {
     const { length } = readFileSync(`${root}openapi.json`)
-    const lengthMax = bytesPerOperationMax * operations.length
+    const fields = Object.values<Node>(schemas).flatMap(({ properties = {} }) =>
+      Object.keys(properties),
+    ).length
+    const lengthMax = bytesPerOperationMax * operations.length + bytesPerFieldMax * fields
     assert.ok(length <= lengthMax, `openapi.json has ${length} bytes. It may have ${lengthMax}.`)
   })
 

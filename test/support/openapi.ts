@@ -58,6 +58,7 @@ export function createValidator(document: Node): (schema: Node, value: unknown) 
   ajv.addFormat('int32', { type: 'number', validate: (value) => Number.isInteger(value) && value < 2 ** 31 })
   ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
   // The documented format: RFC 3339 in UTC.
+  ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/)
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
   ajv.addFormat('email', /^[^@\s]+@[^@\s]+\.[^@\s]+$/)
   ajv.addFormat('uri', (text) => URL.canParse(text))

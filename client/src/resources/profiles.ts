@@ -4,7 +4,6 @@ import type {
   HistoryEntry,
   Int64,
   Listing,
-  ListingSummary,
   Operations,
   Photo,
   PhotoChange,
@@ -65,7 +64,7 @@ async function imageType(file: PhotoFile): Promise<string> {
 
 export class Listings extends Resource {
   /** Animals with their profiles and photos, newest first. */
-  list(query: Operations['listListings']['query'] = {}, options?: RequestOptions): List<ListingSummary> {
+  list(query: Operations['listListings']['query'] = {}, options?: RequestOptions): List<Listing> {
     return listOf(this.http, 'listListings', { query }, options)
   }
 
