@@ -80,7 +80,7 @@ const listListingsOperation = defineOperation('listListings', 'GET /listings', {
   cacheable: 'today',
   summary: 'Search animals',
   description:
-    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a second later. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
+    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a second later.',
   scope: 'pets:read',
   query: z.object({ limit: pageQuery.limit, ...listingFilterSchema.shape, cursor: pageQuery.cursor }),
   requestHeaders: ifNoneMatch,
@@ -115,8 +115,7 @@ const getListingOperation = defineOperation('getListing', 'GET /listings/{petId}
   stability: 'beta',
   cacheable: 'today',
   summary: 'Get an animal with its profile and photos',
-  description:
-    'Returns all that is known about the animal. `etags` are the values for `If-Match`. An animal that is not listed is found with `view=staff` only.',
+  description: 'An animal that is not listed is found with `view=staff` only.',
   scope: 'pets:read',
   query: z.object(viewQuery),
   requestHeaders: ifNoneMatch,

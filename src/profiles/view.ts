@@ -6,7 +6,7 @@ import type { Context } from '../api/operation.ts'
 export const viewQuery = {
   view: z.enum(['staff']).optional().meta({
     description:
-      'With `staff`, the response has the fields of staff and animals that are not listed. It requires the scope `pets:write`.',
+      '`staff` adds the fields of staff and animals that are not listed. It requires `pets:write`.',
   }),
 }
 
