@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { lineBytesMax } from '../../src/commands/import/readText.ts'
 import {
   assertCommandFails,
   cliOnNewDatabase,
@@ -10,17 +11,10 @@ import {
   importOfNew,
   int64Min,
   lines,
+  petsIn,
 } from '../support/commands.ts'
 import { contentsOf } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
-
-type Cli = Awaited<ReturnType<typeof cliOnNewDatabase>>
-
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
-const petsIn = async (cli: Cli): Promise<any[]> =>
-  lines(await cli.export())
-    .filter((line) => line.includes('"type":"pet"'))
-    .map((line) => JSON.parse(line))
 
 const csv = (...rows: string[]) => rows.map((row) => `${row}\r\n`).join('')
 
@@ -241,7 +235,7 @@ describe('wrong lines', { concurrency: 2 }, () => {
   test('are left out with --skip-bad, and reported', async (t) => {
     const cli = await cliOnNewDatabase(t)
     const report = join(folderFor(t), 'bad.ndjson')
-    const long = `{"name":"${'x'.repeat(2_000_000)}"}`
+    const long = `{"name":"${'x'.repeat(lineBytesMax)}"}`
     const text = [good('a'), ...bad, long, 'x', good('b')].join('\n')
     const { code, stdout, stderr } = await cli.run(
       ['import', '--skip-bad', '--report', report, '--json'],

@@ -5,6 +5,7 @@ import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { holdWriteLockOf } from '../support/engine.ts'
 import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
+import { jpeg } from '../support/images.ts'
 import {
   codesOf,
   createValidator,
@@ -67,6 +68,7 @@ describe('the responses of the service match the document', () => {
   let receiver: WebhookReceiver
   /** Receives all messages. */
   let receiverOfAll: WebhookReceiver
+  let photo: { body: Uint8Array; headers: Record<string, string> }
   /** The default path parameters. */
   let targets: Record<string, unknown>
   /** Every pair of operation and status that was checked. */
@@ -84,6 +86,7 @@ describe('the responses of the service match the document', () => {
     const { id: webhookOfAll } = await registerWebhook(service, receiverOfAll.url, [...eventTypes])
     await make(`/webhooks/${webhookOfAll}/test`)
     const { id: webhookId } = await registerWebhook(service, receiver.url, ['order.placed'])
+    photo = { body: await jpeg(32, 32), headers: { 'content-type': 'image/jpeg' } }
     targets = {
       petId: await make('/pets', { name: 'Milo', categoryId: 3 }),
       keyId: (await service.makeKey()).id,
@@ -93,6 +96,7 @@ describe('the responses of the service match the document', () => {
       deliveryId: await make(`/webhooks/${webhookId}/test`),
     }
     for (const [name, value] of Object.entries(targets)) assert.equal(typeof value, 'number', name)
+    targets.photoId = 'x'.repeat(22)
   })
   after(async () => {
     await service.stop()
@@ -113,8 +117,13 @@ describe('the responses of the service match the document', () => {
     return response
   }
   const idempotency = (value: string) => ({ 'idempotency-key': value })
+  /** A request with a body that the operation reads. */
+  const readable = (id: string, idempotencyKey: string) => {
+    const { body, headers } = id === 'addPetPhoto' ? photo : { body: {}, headers: {} }
+    return { body, headers: { ...headers, ...idempotency(idempotencyKey) } }
+  }
   const ids = operations.map(({ operation }) => operation.operationId as string)
-  const having = (status: string) =>
+  const having = (status: string): string[] =>
     operations
       .filter(({ operation }) => status in operation.responses)
       .map(({ operation }) => operation.operationId)
@@ -229,6 +238,52 @@ describe('the responses of the service match the document', () => {
     }
   })
 
+  test('for profiles, photos and history', async () => {
+    const { json: pet } = await sendRequest('createPet', 201, { body: { name: 'Nala', categoryId: 3 } })
+    const params = { petId: pet.id }
+    const missing = { params: { petId: 999 } }
+    const profile = await sendRequest('getPetProfile', 200, { params })
+    const etag = String(profile.headers.etag)
+    await sendRequest('getPetProfile', 304, { params, headers: { 'if-none-match': etag } })
+    await sendRequest('getPetProfile', 400, { params, query: '?view=x' })
+    const body = { species: 'cat', sex: 'female', birthDate: '2024-05-01', externalId: 'A1', fee: null }
+    await sendRequest('updatePetProfile', 200, { params, body, headers: { 'if-match': etag } })
+    await sendRequest('updatePetProfile', 412, { params, body: {}, headers: { 'if-match': etag } })
+    await sendRequest('updatePetProfile', 409, { body: { externalId: 'A1' } })
+    await sendRequest('updatePetProfile', 400, { params, body: { sex: 'x' } })
+    const { json: added } = await sendRequest('addPetPhoto', 201, { params, ...photo })
+    await sendRequest('addPetPhoto', 400, { params, ...photo, body: photo.body.subarray(0, 200) })
+    const { json: second } = await sendRequest('addPetPhoto', 201, { params, ...photo })
+    await sendRequest('listPetPhotos', 200, { params })
+    await sendRequest('listPetPhotos', 400, { params, query: '?view=x' })
+    const ofPhoto = { params: { ...params, photoId: added.id } }
+    await sendRequest('updatePetPhoto', 200, { ...ofPhoto, body: { alt: 'A cat', position: 1 } })
+    await sendRequest('updatePetPhoto', 400, { ...ofPhoto, body: { position: -1 } })
+    await sendRequest('removePetPhoto', 204, { params: { ...params, photoId: second.id } })
+    await sendRequest('listPetHistory', 200, { params })
+    const page = await sendRequest('listPetHistory', 200, { params, query: '?limit=1' })
+    assert.match(String(page.headers.link), /rel="next"/)
+    await sendRequest('listPetHistory', 400, { params, query: '?limit=x' })
+    for (const id of ['getPetProfile', 'listPetPhotos', 'removePetPhoto', 'listPetHistory', 'getListing'])
+      await sendRequest(id, 404, missing)
+    await sendRequest('updatePetProfile', 404, { ...missing, body: {} })
+    await sendRequest('updatePetPhoto', 404, { ...missing, body: {} })
+    await sendRequest('addPetPhoto', 404, { ...missing, ...photo })
+  })
+
+  test('for listings', async () => {
+    const first = await sendRequest('listListings', 200, { query: '?limit=1' })
+    assert.match(String(first.headers.link), /rel="next"/)
+    const known = { 'if-none-match': String(first.headers.etag) }
+    await sendRequest('listListings', 304, { query: '?limit=1', headers: known })
+    await sendRequest('listListings', 200, { query: '?view=staff&listed=any' })
+    await sendRequest('listListings', 400, { query: '?sex=x' })
+    await sendRequest('listListings', 400, { query: '?cursor=nonsense' })
+    const one = await sendRequest('getListing', 200)
+    await sendRequest('getListing', 304, { headers: { 'if-none-match': String(one.headers.etag) } })
+    await sendRequest('getListing', 400, { query: '?view=x' })
+  })
+
   test('for events', async () => {
     await sendRequest('listEvents', 200)
     const page = await sendRequest('listEvents', 200, { query: '?after=0&limit=1' })
@@ -331,8 +386,10 @@ describe('the responses of the service match the document', () => {
   })
 
   test('for invalid bodies and reused idempotency keys', async () => {
-    const large = ' '.repeat(65 * 1024)
-    for (const id of having('413')) await sendRequest(id, 413, { body: large })
+    const large = ' '.repeat(257 * 1024)
+    const largePhoto = { ...photo, body: Buffer.alloc(10 * 1024 * 1024 + 1) }
+    for (const id of having('413'))
+      await sendRequest(id, 413, id === 'addPetPhoto' ? largePhoto : { body: large })
     for (const id of having('415')) {
       await sendRequest(id, 415, { body: 'name=Milo', headers: { 'content-type': 'text/plain' } })
     }
@@ -340,7 +397,7 @@ describe('the responses of the service match the document', () => {
       body: { name: 'Milo', categoryId: 1 },
       headers: idempotency('taken'),
     })
-    for (const id of having('422')) await sendRequest(id, 422, { body: {}, headers: idempotency('taken') })
+    for (const id of having('422')) await sendRequest(id, 422, readable(id, 'taken'))
   })
 
   test('for retries during the first request', async () => {
@@ -355,8 +412,7 @@ describe('the responses of the service match the document', () => {
       )
       const firsts = retried.map(async ({ operationId: id }) => {
         const { path = '' } = operations.find(({ operation }) => operation.operationId === id) ?? {}
-        const send = () =>
-          service.request('POST', pathOf(path), { key, body: {}, headers: idempotency(`together-${id}`) })
+        const send = () => service.request('POST', pathOf(path), { key, ...readable(id, `together-${id}`) })
         const both = [send(), send()]
         const retry = await Promise.race(both)
         assert.equal(retry.json.code, 'idempotency_in_progress', `${id}: ${retry.text}`)

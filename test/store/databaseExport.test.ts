@@ -301,7 +301,8 @@ describe('an import into a database with an open order', () => {
   test('still changes the name and the category of the animal', async () => {
     await cli.import(pet('pending', 50), { ...order, id: 50, petId: 50 })
     await cli.import({ ...pet('available', 50), name: 'Rex', categoryId: 9 })
-    assert.deepEqual(await recordOf('pet', 50), { ...pet('pending', 50), name: 'Rex', categoryId: 9 })
+    const { createdAt: _, updatedAt: __, ...changed } = (await recordOf('pet', 50)) ?? {}
+    assert.deepEqual(changed, { ...pet('pending', 50), name: 'Rex', categoryId: 9 })
   })
 
   test('whose hold has expired releases the animal', async () => {

@@ -9,19 +9,11 @@ import {
   cliOnNewDatabase,
   countsOf,
   countsText,
-  lines,
+  petsIn,
 } from '../support/commands.ts'
 import { contentsOf, inDatabase } from '../support/engine.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { serviceFor } from '../support/service.ts'
-
-type Cli = Awaited<ReturnType<typeof cliOnNewDatabase>>
-
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
-const petsIn = async (cli: Cli): Promise<any[]> =>
-  lines(await cli.export())
-    .filter((line) => line.includes('"type":"pet"'))
-    .map((line) => JSON.parse(line))
 
 const openOrder = (id: number, petId: number) => ({
   ...{ type: 'order', id, petId, status: 'approved', customer: null, note: null },

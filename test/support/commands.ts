@@ -34,6 +34,17 @@ export const cliOnNewDatabase = async (
   options?: NewDatabaseOptions,
 ) => cliOn(await databaseFor(t, options), more)
 
+/** An export without the times of animals, which depend on when the test runs. */
+export const withoutTimes = (text: string): string =>
+  text.replaceAll(/,"createdAt":\d+,"updatedAt":\d+(?:,"adoptedOn":"[^"]*")?(?=\}\n)/g, '')
+
+/** The animals of an export, without their times. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
+export const petsIn = async (cli: { export(): Promise<string> }): Promise<any[]> =>
+  lines(withoutTimes(await cli.export()))
+    .filter((line) => line.includes('"type":"pet"'))
+    .map((line) => JSON.parse(line))
+
 /** The result of an import that has added every record of its file. */
 export function importOfNew(counts: Counts) {
   const all = countsOf(counts)

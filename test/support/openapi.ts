@@ -61,6 +61,7 @@ export function createValidator(document: Node): (schema: Node, value: unknown) 
   ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/)
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
   ajv.addFormat('email', /^[^@\s]+@[^@\s]+\.[^@\s]+$/)
+  ajv.addFormat('uri-reference', (text) => URL.canParse(text, 'http://localhost'))
   ajv.addFormat('uri', (text) => URL.canParse(text))
   for (const [name, schema] of Object.entries(document.components.schemas as Node)) {
     ajv.addSchema(relocated(schema), name)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Client } from './client.ts'
+import { jpeg } from './images.ts'
 import { type Node, operationsOf, readDocument, resolve } from './openapi.ts'
 
 const document = readDocument('openapi.json')
@@ -18,7 +19,7 @@ const creators: Record<string, string> = { deliveryId: '/webhooks/{webhookId}/te
 type Caller = { request: Client['request']; operatorKey: string }
 
 /** The ids of what was created, by the names of the path parameters. */
-export type Targets = Record<string, number>
+export type Targets = Record<string, number | string>
 
 /** Creates what the parameters of a path name, each with the example of its schema, and returns the ids. */
 export async function createTargets(service: Caller, path: string): Promise<Targets> {
@@ -31,7 +32,7 @@ export async function createTargets(service: Caller, path: string): Promise<Targ
     assert.ok(creator, `No operation creates ${parameter} of ${path}: name it in "creators" of this file.`)
     const { status, json, text } = await service.request('POST', `/v1${withTargets(collection, targets)}`, {
       key: service.operatorKey,
-      body: await exampleBody(service, creator.id),
+      ...(await exampleRequest(service, creator.id)),
     })
     assert.ok(status >= 200 && status < 300, `${creator.id} with its example: ${text}`)
     targets[name] = json.id
@@ -42,6 +43,12 @@ export async function createTargets(service: Caller, path: string): Promise<Targ
 /** A path with the ids in place of its parameters. */
 export const withTargets = (path: string, targets: Targets): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => String(targets[name]))
+
+/** A request with the example of the body, or with a photo. */
+const exampleRequest = async (service: Caller, id: string) =>
+  id === 'addPetPhoto'
+    ? { body: await jpeg(32, 32), headers: { 'content-type': 'image/jpeg' } }
+    : { body: await exampleBody(service, id) }
 
 /** The example of the body of an operation. What it refers to by an id exists. */
 export async function exampleBody(service: Caller, id: string): Promise<Node | undefined> {
