@@ -25,15 +25,3 @@ export function findHistory(db: Db, petId: number, { limit, below, through, incl
     .limit(limit)
     .execute()
 }
-
-export async function hasPetOrHistory(db: Db, petId: number): Promise<boolean> {
-  const pet = await db.selectFrom('pets').select('id').where('id', '=', petId).executeTakeFirst()
-  if (pet) return true
-  const event = db
-    .selectFrom('events')
-    .select('id')
-    .where('subject_id', '=', petId)
-    .where('id', '>', 0)
-    .limit(1)
-  return (await event.executeTakeFirst()) !== undefined
-}

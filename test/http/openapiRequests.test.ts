@@ -71,7 +71,8 @@ describe('the service rejects what the document excludes', () => {
 
   for (const { method, path, operation } of operations) {
     const { operationId: id, requestBody } = operation
-    const schema = requestBody && resolve(document, requestBody.content['application/json'].schema)
+    const json = requestBody?.content['application/json']
+    const schema = json && resolve(document, json.schema)
     const queries = operation.parameters
       .map((node: Node) => resolve(document, node))
       .filter((parameter: Node) => parameter.in === 'query')

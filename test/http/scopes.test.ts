@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/keys/key.ts'
 import { createOperations } from '../../src/operations.ts'
-import { createTargets, exampleBody, withTargets } from '../support/operationTargets.ts'
+import { createTargets, exampleRequest, withTargets } from '../support/operationTargets.ts'
 import { useService } from '../support/useService.ts'
 
 // Webhooks of the examples are not delivered: no name server answers.
@@ -21,10 +21,10 @@ describe('an operation requires its scope and no other', () => {
   for (const { id, method, path, scope } of operations) {
     test(`${id}: ${scope ?? 'none'}`, async () => {
       const target = `/v1${withTargets(path, await createTargets(service, path))}`
-      const body = await exampleBody(service, id)
+      const example = await exampleRequest(service, id)
       const others = scopes.filter((other) => other !== scope)
       const without = await service.makeKey({ scopes: others })
-      const rejected = await service.request(method, target, { key: without.key, body })
+      const rejected = await service.request(method, target, { key: without.key, ...example })
       if (scope === undefined) {
         assert.equal(rejected.status, 200)
       } else {
@@ -33,7 +33,7 @@ describe('an operation requires its scope and no other', () => {
         assert.match(rejected.json.message, new RegExp(`"${scope}"`))
       }
       const { key } = await service.makeKey({ scopes: scope === undefined ? [] : [scope] })
-      const allowed = await service.request(method, target, { key, body })
+      const allowed = await service.request(method, target, { key, ...example })
       assert.ok(allowed.status >= 200 && allowed.status < 300, `${allowed.status} ${allowed.text}`)
     })
   }

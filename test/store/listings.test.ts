@@ -181,7 +181,7 @@ describe('listings', () => {
       '_',
       '\0',
       '{}:',
-      'NEAR(',
+      ' NEAR( ',
       "');--",
       '\u{1f415}',
       '\ud800'.toWellFormed(),

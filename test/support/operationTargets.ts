@@ -14,7 +14,7 @@ export const describedOperations = operationsOf(document).map(({ method, path, o
 }))
 
 /** How to create what a path parameter names, if it is not by a POST to the path before it. */
-const creators: Record<string, string> = { deliveryId: '/webhooks/{webhookId}/test' }
+const creators: Record<string, string> = { deliveryId: '/webhooks/{webhookId}/test', petId: '/pets' }
 
 type Caller = { request: Client['request']; operatorKey: string }
 
@@ -45,13 +45,13 @@ export const withTargets = (path: string, targets: Targets): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => String(targets[name]))
 
 /** A request with the example of the body, or with a photo. */
-const exampleRequest = async (service: Caller, id: string) =>
+export const exampleRequest = async (service: Caller, id: string) =>
   id === 'addPetPhoto'
     ? { body: await jpeg(32, 32), headers: { 'content-type': 'image/jpeg' } }
     : { body: await exampleBody(service, id) }
 
 /** The example of the body of an operation. What it refers to by an id exists. */
-export async function exampleBody(service: Caller, id: string): Promise<Node | undefined> {
+async function exampleBody(service: Caller, id: string): Promise<Node | undefined> {
   const operation = describedOperations.find((described) => described.id === id)
   const schema = operation?.description.requestBody?.content['application/json']?.schema
   if (schema === undefined) return undefined
