@@ -34,8 +34,6 @@ export type Change = {
   readonly createdAt: number
   readonly data: string
   readonly isPrivate: boolean
-  /** What the change is about, in which its history is found. */
-  readonly subjectId: number | null
 }
 
 export type Compilable<R> = { compile(db: Db): CompiledQuery<R> }
@@ -56,6 +54,8 @@ export type SqlDialect = {
   ): SelectQueryBuilder<DB, TB, O>
   /** Rows with this value in this column and an id in a range. They are found in the index on the column and the id. */
   keysetRange(column: string, value: unknown, from: number, through: number): RawBuilder<boolean>
+  /** What a row of the change log is about: the id in its data. An index finds the rows of an id. */
+  readonly changeSubject: RawBuilder<number | null>
   /** Whether the column has one of the values. The text of the statement does not depend on how many there are. */
   isIn(column: string, values: readonly (number | bigint | string)[]): RawBuilder<boolean>
   /** Rows of a table from one parameter, a JSON array. Undefined if a statement for each row is faster. */

@@ -15,6 +15,7 @@ export const sqliteDialect: SqlDialect = {
       .orderBy(sql.ref('id'), 'desc'),
   keysetRange: (column, value, from, through) =>
     sql<boolean>`${sql.ref(column)} = ${value} AND id >= ${from} AND id <= ${through}`,
+  changeSubject: sql`subject_id`,
   isIn(name, values) {
     const column = sql.ref(name)
     // A single value is found in half the time without the list.
@@ -70,6 +71,7 @@ export const postgresDialect: SqlDialect = {
     const key = sql`(${sql.ref(column)}, id)`
     return sql<boolean>`${key} >= (${value}, ${from}) AND ${key} <= (${value}, ${through})`
   },
+  changeSubject: sql`event_subject_1(type, data)`,
   isIn: (name, values) => sql`${sql.ref(name)} = ANY(${values})`,
   rowsFromJson: (table, columns) =>
     sql`SELECT ${sql.join(columns.map((column) => sql.ref(column)))}

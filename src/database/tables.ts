@@ -165,8 +165,6 @@ export type Tables = {
     data: string
     /** 1 for events of keys. */
     is_private: number
-    /** The pet that the event is about. */
-    subject_id: number | null
     /** Who made the change: see src/actor.ts. */
     actor: string | null
   }

@@ -19,13 +19,6 @@ export const eventTypes: readonly EventType[] = Object.values(eventTypesByKind).
 /** An event in the feed. `data` is JSON text. */
 export type FeedEvent = { id: number; type: EventType; createdAt: number; data: string }
 
-/** The id of the animal that an event is about. Null if it is about none. */
-export function petIdOfEvent(type: string, data: unknown): number | null {
-  const { id, petId } = data as { id?: unknown; petId?: unknown }
-  const found = type.startsWith('pet.') ? id : petId
-  return found === undefined ? null : Number(found)
-}
-
 /** The scope that is required to read events. */
 export const eventsScope = 'events:read'
 /** The additional scope that is required to read private events. */

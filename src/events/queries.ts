@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { toJson } from '../api/json.ts'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { type EventType, type FeedEvent, isPrivateEvent, petIdOfEvent } from './event.ts'
+import { type EventType, type FeedEvent, isPrivateEvent } from './event.ts'
 
 export const eventRetentionMs = 30 * 24 * 60 * 60 * 1000
 const prunedCursor = 'events.pruned'
@@ -20,7 +20,6 @@ export const recordEvents = (trx: Trx, now: number, events: readonly NewEvent[])
       createdAt: now,
       data: toJson(data),
       isPrivate: isPrivateEvent(type),
-      subjectId: petIdOfEvent(type, data),
     })),
   )
 

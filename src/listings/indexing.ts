@@ -1,6 +1,5 @@
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { petIdOfEvent } from '../events/event.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId } from '../events/queries.ts'
 import { findAnimals } from '../profiles/queries.ts'
 import { searchIndexOf } from './searchIndexes.ts'
@@ -16,7 +15,7 @@ const complete = Number.MAX_SAFE_INTEGER
 const petsPerStep = 50
 const eventsPerStep = 500
 
-/** Only these events change what is indexed. */
+/** Only these events change what is indexed. Their `id` is that of the pet. */
 const isIndexedType = (type: string): boolean => type.startsWith('pet.') || type.startsWith('profile.')
 
 /** Whether the index has all pets. It can be a moment behind. */
@@ -67,7 +66,7 @@ async function follow(trx: Trx, after: number, through: number): Promise<void> {
   let last = after
   for (const { id, type, data } of events) {
     if (ids.size === petsPerStep) break
-    if (isIndexedType(type)) ids.add(petIdOfEvent(type, JSON.parse(data)) as number)
+    if (isIndexedType(type)) ids.add(JSON.parse(data).id)
     last = id
   }
   await indexPets(trx, [...ids])

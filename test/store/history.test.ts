@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Pet } from '../../src/pets/pet.ts'
+import { findPetForUpdate, updatePet } from '../../src/pets/queries.ts'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { jpeg } from '../support/images.ts'
 import { amplePlan, assertError, nextPage } from '../support/responses.ts'
@@ -66,6 +68,17 @@ test('the history is paged, outlives the animal, and is 404 without one', async 
   }
   assert.deepEqual(types, ['pet.deleted', 'pet.updated', 'pet.updated', 'pet.updated', 'pet.created'])
   assertError(await call('GET', '/v1/pets/999999/history'), 404, 'pet_not_found')
+})
+
+test('the history has changes of earlier versions, which did not record who made them', async () => {
+  const id = await addPet()
+  const database = await service.openDatabase()
+  await database.write(async (trx) => {
+    const pet = (await findPetForUpdate(trx, BigInt(id))) as Pet
+    await updatePet(trx, pet, { name: 'Nova' }, service.now())
+  })
+  const [entry] = await history(id)
+  assert.deepEqual([entry?.type, entry?.actor], ['pet.updated', undefined])
 })
 
 test('events do not show who made a change', async () => {

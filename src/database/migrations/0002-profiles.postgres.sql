@@ -65,15 +65,21 @@ END $$;
 
 CREATE TRIGGER photos_delete AFTER DELETE ON photos FOR EACH ROW EXECUTE FUNCTION note_deleted_photo_1();
 
--- The pet that an event is about, and who made the change. Null for events of earlier versions.
-ALTER TABLE events ADD COLUMN subject_id bigint;
+-- Who made the change. Null for events of earlier versions.
 ALTER TABLE events ADD COLUMN actor text;
--- Not for events without an id, which would add two more index entries.
-CREATE INDEX events_by_subject ON events (subject_id, id) WHERE subject_id IS NOT NULL AND id IS NOT NULL;
 
--- As append_changes_1, with what each event is about and who made the change.
+-- The pet that an event is about, also for events of earlier versions. The id is the first field of the data of a pet.
+CREATE FUNCTION event_subject_1(type text, data text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN type LIKE 'pet.%' THEN substring(data FROM '^\{"id":(\d+)')
+    ELSE substring(data FROM '^\{"id":[^,]+,"petId":(\d+)') END::bigint
+$$;
+
+-- Not for events without an id, which would add two more index entries.
+CREATE INDEX events_by_subject ON events (event_subject_1(type, data), id) WHERE id IS NOT NULL;
+
+-- As append_changes_1, with who made the change.
 CREATE FUNCTION append_changes_2(
-  types text[], times bigint[], datas text[], privates bigint[], subject_ids bigint[], actors text[]
+  types text[], times bigint[], datas text[], privates bigint[], actors text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   counts bigint[] := coalesce(nullif(current_setting('petstore.counts', true), ''), '{0,0,0}');
@@ -84,10 +90,10 @@ BEGIN
   WHERE slot = pg_backend_pid() % 32;
   IF NOT FOUND THEN RAISE EXCEPTION 'counter_slots has no slot %', pg_backend_pid() % 32; END IF;
   PERFORM set_config('petstore.counts', '', true);
-  INSERT INTO events (type, created_at, data, is_private, subject_id, actor)
-  SELECT type, created_at, data, is_private, subject_id, actor
-  FROM unnest(types, times, datas, privates, subject_ids, actors)
-    WITH ORDINALITY AS added (type, created_at, data, is_private, subject_id, actor, place)
+  INSERT INTO events (type, created_at, data, is_private, actor)
+  SELECT type, created_at, data, is_private, actor
+  FROM unnest(types, times, datas, privates, actors)
+    WITH ORDINALITY AS added (type, created_at, data, is_private, actor, place)
   ORDER BY place;
 END $$;
 
@@ -150,13 +156,13 @@ BEGIN
     body = excluded.body, created_at = excluded.created_at, subject_ref = NULL;
   PERFORM append_changes_2(
     array_agg(type ORDER BY kind, place), array_agg(at ORDER BY kind, place), array_agg(data ORDER BY kind, place),
-    array_agg(0::bigint), array_agg(pet_id ORDER BY kind, place), array_agg(actor ORDER BY kind, place))
+    array_agg(0::bigint), array_agg(actor ORDER BY kind, place))
   FROM (
     SELECT 1 AS kind, place, 'category.created' AS type, times[1] AS at, '{"id":' || c || '}' AS data,
-      NULL::bigint AS pet_id, actors[1] AS actor
+      actors[1] AS actor
     FROM unnest(new_categories) WITH ORDINALITY AS added (c, place)
     UNION ALL
-    SELECT 2, place, 'pet.created', p.at, '{"id":' || p.id || p.tail, p.id, p.actor
+    SELECT 2, place, 'pet.created', p.at, '{"id":' || p.id || p.tail, p.actor
     FROM unnest(ids, times, json_tails, actors) WITH ORDINALITY AS p (id, at, tail, actor, place)
     WHERE p.id IS NOT NULL
   ) AS events

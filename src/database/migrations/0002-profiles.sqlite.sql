@@ -56,9 +56,11 @@ CREATE TRIGGER photos_delete AFTER DELETE ON photos BEGIN
   INSERT INTO deleted_photos (photo_id) VALUES (OLD.id);
 END;
 
--- The pet that an event is about, and who made the change. Null for events of earlier versions.
-ALTER TABLE events ADD COLUMN subject_id integer;
+-- Who made the change. Null for events of earlier versions.
 ALTER TABLE events ADD COLUMN actor text;
+-- The pet that the event is about.
+ALTER TABLE events ADD COLUMN subject_id integer
+  GENERATED ALWAYS AS (CASE WHEN type LIKE 'pet.%' THEN data ->> '$.id' ELSE data ->> '$.petId' END) VIRTUAL;
 CREATE INDEX events_by_subject ON events (subject_id, id) WHERE subject_id IS NOT NULL;
 
 -- The search index: the terms of each pet. A job fills it.

@@ -167,13 +167,12 @@ export class WriteTransaction extends PostgresDb implements Trx {
 
   #appendChanges() {
     const log = this.#log
-    const text = 'SELECT append_changes_2($1, $2, $3, $4, $5, $6)'
+    const text = 'SELECT append_changes_2($1, $2, $3, $4, $5)'
     const values = [
       log.map(({ type }) => type),
       log.map(({ createdAt }) => createdAt),
       log.map(({ data }) => data),
       log.map(({ isPrivate }) => Number(isPrivate)),
-      log.map(({ subjectId }) => subjectId),
       log.map(() => this.actor),
     ]
     return query(this.#client, text, values, this.#timeoutMs(), 'petstore_append_changes')

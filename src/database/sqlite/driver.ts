@@ -57,26 +57,18 @@ export class SqliteDb extends Kysely<Tables> implements Db {
   }
 }
 
-const insertChanges = insertMany(changeLogTable, [
-  'type',
-  'created_at',
-  'data',
-  'is_private',
-  'subject_id',
-  'actor',
-])
+const insertChanges = insertMany(changeLogTable, ['type', 'created_at', 'data', 'is_private', 'actor'])
 
 /** The transaction of one write. It has the connection of the writer, like the writes before and after it. */
 export class SqliteTrx extends SqliteDb implements Trx {
   actor: string | null = null
 
   async logChanges(changes: readonly Change[]): Promise<void> {
-    const rows = changes.map(({ type, createdAt, data, isPrivate, subjectId }) => [
+    const rows = changes.map(({ type, createdAt, data, isPrivate }) => [
       type,
       createdAt,
       data,
       +isPrivate,
-      subjectId,
       this.actor,
     ])
     await insertChanges(this, rows)
