@@ -43,9 +43,11 @@ export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: nu
     now,
   )
   const rows = added.map(({ id, name, categoryId, status }, at) => {
-    const { createdAt = now, updatedAt = createdAt, adoptedOn } = pets[at] as ImportedPet
-    const adopted = adoptedOnFor(status, now) && (adoptedOn ?? adoptedOnFor(status, now))
-    return [id, name, categoryId, status, createdAt, updatedAt, adopted]
+    const given = pets[at] as ImportedPet
+    // One with an id is from another database, and what its record leaves out is not known.
+    const [addedAt, addedOn] = given.id === undefined ? [now, adoptedOnFor(status, now)] : [null, null]
+    const { createdAt = addedAt, updatedAt = createdAt, adoptedOn = addedOn } = given
+    return [id, name, categoryId, status, createdAt, updatedAt, status === 'sold' ? adoptedOn : null]
   })
   if (pets.every(({ externalId }) => externalId === undefined)) await insertPets(trx, rows)
   else

@@ -23,6 +23,10 @@ import {
 import type { Pet } from '../../src/pets/pet.ts'
 import { createPet, deletePet, findPetForUpdate, updatePet } from '../../src/pets/queries.ts'
 import { createPets } from '../../src/pets/storedPets.ts'
+import type { DecodedPhoto } from '../../src/photos/photo.ts'
+import { addPhoto, removePhoto } from '../../src/photos/queries.ts'
+import { emptyProfile } from '../../src/profiles/profile.ts'
+import { recordProfileUpdates, replaceBonds, saveProfile } from '../../src/profiles/queries.ts'
 import type { Resource } from '../../src/records/resource.ts'
 import { defaultResource, resources } from '../../src/resources.ts'
 import { cliOn } from '../support/commands.ts'
@@ -57,6 +61,12 @@ async function filledDatabase(t: TestContext) {
 const petOf = async (trx: Trx, id: number): Promise<Pet> => (await findPetForUpdate(trx, BigInt(id))) as Pet
 
 /** One change of every kind, of other rows in every turn. */
+const bytes = Buffer.from('a picture')
+const decodedPhoto: DecodedPhoto = {
+  ...{ width: 1, height: 1, color: '#808080' },
+  files: { '320.webp': bytes, '640.webp': bytes, '1600.webp': bytes, '1600.jpg': bytes },
+}
+
 async function changeEverything({ write }: Database, turn: number): Promise<void> {
   const id = turn + 1
   await write(async (trx) => {
@@ -70,6 +80,13 @@ async function changeEverything({ write }: Database, turn: number): Promise<void
     await updateOrderStatus(trx, order, pet, 'cancelled', 2)
     const free = await lockPetAndOrder(trx, BigInt(orderCount + id), 2)
     await placeOrder(trx, free.pet as Pet, newOrder, 2)
+  })
+  await write(async (trx) => {
+    await saveProfile(trx, 1, { ...emptyProfile, externalId: `E${turn}`, description: `Turn ${turn}` }, 2)
+    const bonded = await replaceBonds(trx, 1, [2, batchRowsMax + 1 + turn])
+    await recordProfileUpdates(trx, [1, ...bonded], 2)
+    const photo = await addPhoto(trx, petCount, turn, decodedPhoto, 2)
+    if (turn % 2) await removePhoto(trx, [photo], photo, 2)
   })
   // Without an event.
   await write((trx) => eraseCustomer(trx, orderCount / 2 + id, 2))
