@@ -11,7 +11,7 @@ function make(tag, properties = {}, ...children) {
 /** A photo with its color until it is loaded. The browser chooses the file by `sizes`. */
 function photoOf({ urls, width, height, alt, color }, name, sizes) {
   const files = [320, 640, 1600].map((size) => `${addressOf(urls[size])} ${Math.min(size, width)}w`)
-  const image = make('img', { alt: alt || name, width, height, sizes, loading: 'lazy', decoding: 'async' })
+  const image = make('img', { alt: alt || name, width, height, sizes, loading: 'lazy' })
   image.style.backgroundColor = color
   return Object.assign(image, { srcset: files.join(', '), src: addressOf(urls[640]) })
 }
