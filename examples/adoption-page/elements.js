@@ -51,6 +51,7 @@ export function detailsOf({ pet, profile, photos }) {
     ...badgesOf(pet),
     make('dl', {}, ...facts),
     make('p', { className: 'description' }, profile.description ?? profile.summary ?? ''),
+    make('p', {}, profile.specialNeedsNotes ? `Special needs: ${profile.specialNeedsNotes}` : ''),
     ...linksOf(pet, profile),
     make('div', { className: 'photos' }, ...others),
   ]

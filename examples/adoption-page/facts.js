@@ -65,7 +65,7 @@ export function factsOf(profile) {
     'Spayed or neutered': answer(profile.altered),
     Vaccinated: answer(profile.vaccinated),
     'House-trained': answer(profile.houseTrained),
-    'Special needs': profile.specialNeedsNotes || answer(profile.specialNeeds),
+    'Special needs': answer(profile.specialNeeds),
     Fee: feeOf(profile),
   }
   return Object.entries(facts).filter(([, value]) => value)

@@ -46,23 +46,19 @@ describe('the adoption page', () => {
     luna = await add(
       { name: 'Luna <b>', photos: 3 },
       {
-        ...{
-          species: 'dog',
-          breeds: ['Labrador Retriever'],
-          sex: 'female',
-          ageGroup: 'young',
-          size: 'large',
-        },
-        ...{
-          goodWith: { children: 'yes', dogs: 'selective', cats: 'no' },
-          minChildAge: 6,
-          colors: ['black'],
-        },
-        ...{ altered: true, fee: { amount: 25_050, currency: 'EUR' }, staffNotes: 'Secret' },
-        ...{
-          description: `${'A long story. '.repeat(40)}\n\n${hostile}`,
-          contactUrl: 'https://shelter.example/luna',
-        },
+        species: 'dog',
+        breeds: ['Labrador Retriever'],
+        sex: 'female',
+        ageGroup: 'young',
+        size: 'large',
+        colors: ['black'],
+        goodWith: { children: 'yes', dogs: 'selective', cats: 'no' },
+        minChildAge: 6,
+        fee: { amount: 25_050, currency: 'EUR' },
+        description: `${'A long story. '.repeat(40)}\n\n${hostile}`,
+        specialNeedsNotes: 'Eye drops',
+        contactUrl: 'https://shelter.example/luna',
+        staffNotes: 'Secret',
       },
     )
     await add({ name: 'Milo', status: 'pending' }, { species: 'cat', goodWith: { children: 'yes' } })
@@ -132,6 +128,7 @@ describe('the adoption page', () => {
     const facts = await dialog.locator('dl > div').allTextContents()
     for (const fact of ['Good withChildren from 6, some dogs', 'Not withCats', 'Fee€250.50', 'SizeLarge'])
       assert.ok(facts.includes(fact), `${facts}`)
+    await dialog.getByText('Special needs: Eye drops').waitFor()
     assert.ok(!(await page.content()).includes('Secret'))
     const contact = dialog.getByRole('link', { name: 'Ask about Luna <b>' })
     assert.equal(await contact.getAttribute('href'), 'https://shelter.example/luna')
@@ -139,7 +136,7 @@ describe('the adoption page', () => {
 
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
-    assert.equal(page.url(), `${site.origin}/`)
+    await page.waitForURL(`${site.origin}/`)
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'Luna <b>')
     await page.getByRole('listitem').filter({ hasText: 'Luna <b>' }).click()
     await dialog.waitFor()
@@ -153,11 +150,12 @@ describe('the adoption page', () => {
     await page.getByRole('dialog', { name: 'Luna <b>' }).waitFor()
     await page.getByRole('button', { name: 'Close' }).click()
     await status(page, 'One animal.')
-    assert.equal(page.url(), `${site.origin}/?species=cat`)
+    await page.waitForURL(`${site.origin}/?species=cat`)
     for (const id of ['99999', '9'.repeat(30)]) {
       await page.evaluate(`location.hash = 'pet-${id}'`)
       await page.getByRole('dialog', { name: /no longer here|cannot be shown/ }).waitFor()
       await page.keyboard.press('Escape')
+      await page.waitForURL(`${site.origin}/?species=cat`)
     }
   })
 
