@@ -11,6 +11,8 @@ const folder = assetUrl('../docs/guides/')
 const names = [
   'keys',
   'adopting',
+  'profiles',
+  'search',
   'paging',
   'errors',
   'limits',

@@ -53,6 +53,25 @@ async function pets(): Promise<Int64> {
   return (await store.pets.create({ name: 'Nala', categoryId: 3 })).id
 }
 
+const pngPixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+async function profiles(petId: Int64): Promise<void> {
+  assert.equal((await store.pets.profile.get(petId)).species, null)
+  assert.equal((await store.pets.profile.update(petId, { species: 'Cat' })).species, 'cat')
+  const photo = await store.pets.photos.add(petId, Buffer.from(pngPixel, 'base64'))
+  const changed = await store.pets.photos.update(petId, photo.id, { alt: 'Nala' })
+  assert.deepEqual(await store.pets.photos.list(petId), [changed])
+  assert.deepEqual((await store.listings.get(petId)).photos, [changed])
+  // The index is a moment behind.
+  await until(
+    () => store.listings.list({ species: 'cat', q: 'nal' }).toArray({ limit: 10 }),
+    ([first]) => first?.pet.id === petId,
+  )
+  await store.pets.photos.delete(petId, photo.id)
+  assert.equal((await store.pets.history.list(petId).toArray({ limit: 10 })).length, 5)
+}
+
 async function orders(petId: Int64): Promise<void> {
   const customer = { name: 'Ada Example', email: 'ada@shelter.example' }
   const order = await store.orders.create({ petId, customer, note: 'Two\nlines' })
@@ -221,6 +240,7 @@ async function connections(): Promise<void> {
 }
 
 const petId = await pets()
+await profiles(petId)
 await orders(petId)
 await categories()
 await events()

@@ -34,7 +34,7 @@ export class Photos extends Resource {
     return this.http.call('listPetPhotos', { params: { petId }, query }, options)
   }
 
-  /** Adds a photo after the others. Without a Blob that names its type, the type is that of the content. */
+  /** Adds a photo after the others. Its media type is that of the content, also for a Blob that names another. */
   async add(petId: Int64, file: PhotoFile, options?: CreateOptions): Promise<Photo> {
     const contentType = await imageType(file)
     const input = { params: { petId }, body: file }
