@@ -22,6 +22,7 @@ import { petSchema } from './pets/schemas.ts'
 import type { PhotoDecoder } from './photos/decoder.ts'
 import { photoRoutes } from './photos/routes.ts'
 import { photoChangeSchema } from './photos/schemas.ts'
+import { hasProfile } from './profiles/queries.ts'
 import { profileRoutes } from './profiles/routes.ts'
 import { profileChangeSchema } from './profiles/schemas.ts'
 import { usageRoutes } from './usage/routes.ts'
@@ -52,7 +53,12 @@ export function createOperations(options: OperationOptions): Operation[] {
   const { environment, orderHoldMs, webhookAllow } = config
   const keyOptions = { apiKeyCache, environment, rateLimiter }
   return [
-    ...petRoutes({ lockPetAndOrder, createBatch }),
+    ...petRoutes({
+      lockPetAndOrder,
+      createBatch,
+      hasProfile,
+      onProfileRemoved: () => database.truncateWal(),
+    }),
     ...profileRoutes(database),
     ...photoRoutes({ database, decoder }),
     getHistoryOperation(database),

@@ -11,7 +11,7 @@ import {
 } from '../api/operation.ts'
 import { pageQuery, pageReader } from '../api/pagination.ts'
 import { lockCategory } from '../categories/queries.ts'
-import type { Trx } from '../database/db.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { chain } from '../maybePromise.ts'
 import { isPetTransitionAllowed, type NewPet, type Pet } from './pet.ts'
 import type { CreatePetBatch } from './queries.postgres.ts'
@@ -49,6 +49,10 @@ type PetRoutesOptions = {
     petId: bigint,
     now: number,
   ): Promise<{ pet: Pet | undefined; openOrder: object | undefined }>
+  /** Called after a pet with a profile, which may contain personal data, was removed. */
+  onProfileRemoved(): void
+  /** Passed in, because profiles depend on pets. */
+  hasProfile(db: Db, petId: number): Promise<boolean>
 }
 
 /** The pet, locked, if it matches the `If-Match` header. */
@@ -177,6 +181,7 @@ const deletePetOperation = (options: PetRoutesOptions) =>
     async write({ params: { petId } }, context) {
       const { pet, hasOrder } = await petToChange(options, petId, context)
       if (hasOrder) throw new ApiError(petErrors.pet_has_open_order)
+      if (await options.hasProfile(context.trx, pet.id)) context.afterCommit(options.onProfileRemoved)
       await deletePet(context.trx, pet, context.now)
       return respond(204)
     },

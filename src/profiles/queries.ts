@@ -66,6 +66,11 @@ async function findBonds(db: Db, ids: readonly number[]): Promise<Map<number, Bo
   return bonds
 }
 
+/** Whether the profile of a pet was ever changed. */
+export const hasProfile = async (db: Db, petId: number): Promise<boolean> =>
+  (await db.selectFrom('profiles').select('pet_id').where('pet_id', '=', petId).executeTakeFirst()) !==
+  undefined
+
 /** The fields that are columns of other tables are not part of the JSON text. */
 type StoredProfile = Omit<Profile, 'source' | 'externalId' | 'listed'>
 

@@ -16,6 +16,7 @@ import {
   bondsOf,
   findAnimal,
   findAnimals,
+  hasProfile,
   lockPets,
   recordProfileUpdates,
   replaceBonds,
@@ -84,10 +85,6 @@ function applied(animal: Animal, record: ProfileRecord): { profile: Profile; bon
 const isSame = (animal: Animal, { profile, bonds }: ReturnType<typeof applied>): boolean =>
   JSON.stringify(profile) === JSON.stringify(animal.profile) &&
   bonds.toSorted((a, b) => a - b).join() === animal.bonds.map(({ petId }) => petId).join()
-
-const hasProfile = async (db: Db, petId: number): Promise<boolean> =>
-  (await db.selectFrom('profiles').select('pet_id').where('pet_id', '=', petId).executeTakeFirst()) !==
-  undefined
 
 async function findProfileChange(db: Db, record: ProfileRecord): Promise<RecordChange> {
   if (!(await hasProfile(db, record.id))) return 'added'

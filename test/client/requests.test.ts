@@ -153,13 +153,14 @@ describe('the client', () => {
       fetch: async (url, { method }) => {
         const target = `${method} ${new URL(url).pathname}`
         for (const { id, pattern } of templates) if (pattern.test(target)) called.add(id)
-        return Response.json(/(?:s|audit)$/.test(target) ? [] : {})
+        return Response.json(/(?:s|audit|history)$/.test(target) ? [] : {})
       },
     })
-    for (const resource of Object.values(store)) {
+    const { profile, photos, history } = store.pets
+    for (const resource of [...Object.values(store), profile, photos, history]) {
       const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(resource))
       for (const name of methods.filter((name) => name !== 'constructor')) {
-        const result = resource[name](1, 2)
+        const result = resource[name](1, name === 'add' ? new Uint8Array(1) : 2)
         if (name === 'stream') await result.return()
         else await (typeof result.page === 'function' ? result.page() : result)
       }

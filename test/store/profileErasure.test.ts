@@ -22,6 +22,14 @@ test('the location and the notes of staff leave no trace when they are cleared',
   await allTracesDisappear(person, service.databaseEnv)
 })
 
+test('the profile of an animal leaves no trace when the animal is removed', async () => {
+  const id = await addPet()
+  const person = { traces: ['another-foster-home'] }
+  await update(id, { location: person.traces[0] })
+  await call('DELETE', `/v1/pets/${id}`)
+  await allTracesDisappear(person, service.databaseEnv)
+})
+
 test('a photo leaves no trace when it is removed, or its animal is', async () => {
   const [first, second] = [await addPet(), await addPet()]
   const add = async (id: number, width: number) => {
