@@ -28,7 +28,11 @@ const assetPatterns = [
 ]
 
 const sharpWasm = createRequire(import.meta.url).resolve('@img/sharp-wasm32/sharp.node')
-const sharpWasmFiles = join(dirname(sharpWasm), 'lib', `sharp-wasm32-${readJson('package.json').devDependencies['@img/sharp-wasm32']}.node`)
+const sharpWasmFiles = join(
+  dirname(sharpWasm),
+  'lib',
+  `sharp-wasm32-${readJson('package.json').devDependencies['@img/sharp-wasm32']}.node`,
+)
 
 /** Replaces the module of sharp that loads the native library, which the executable cannot contain. */
 const embedSharp: Plugin = {
