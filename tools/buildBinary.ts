@@ -8,6 +8,7 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build, type Plugin } from 'rolldown'
 import { loadScalar } from '../src/pages/reference.ts'
@@ -27,12 +28,9 @@ const assetPatterns = [
   'src/database/sqlite/checkpointerThread.js',
 ]
 
-const sharpWasm = createRequire(import.meta.url).resolve('@img/sharp-wasm32/sharp.node')
-const sharpWasmFiles = join(
-  dirname(sharpWasm),
-  'lib',
-  `sharp-wasm32-${readJson('package.json').devDependencies['@img/sharp-wasm32']}.node`,
-)
+/** The WebAssembly build of sharp. */
+export const sharpWasm = dirname(fileURLToPath(import.meta.resolve('@img/sharp-wasm32/sharp.node')))
+const emnapi = createRequire(join(sharpWasm, 'index.cjs')).resolve('@emnapi/runtime/dist/emnapi.min.mjs')
 
 /** Replaces the module of sharp that loads the native library, which the executable cannot contain. */
 const embedSharp: Plugin = {
@@ -40,10 +38,17 @@ const embedSharp: Plugin = {
   load: {
     filter: { id: /\/sharp\/dist\/sharp\.mjs$/ },
     handler: () => `
-      import * as emnapi from ${JSON.stringify(createRequire(sharpWasm).resolve('@emnapi/runtime'))}
+      import * as emnapi from ${JSON.stringify(emnapi)}
       import { loadSharp } from ${JSON.stringify(join(root, 'tools/embeddedSharp.ts'))}
       export default loadSharp(emnapi)`,
   },
+}
+
+/** The file names contain the version. */
+function sharpFile(extension: string): string {
+  const [file, ...others] = globSync(join(sharpWasm, 'lib', `*.${extension}`))
+  if (file === undefined || others.length > 0) throw new Error(`sharp has not one file *.${extension}.`)
+  return file
 }
 
 /** One ES module. Of the external modules, Scalar is embedded as an asset, and the executable does not use the others. */
@@ -90,8 +95,8 @@ export async function buildBinary(target: Target, output: string): Promise<void>
       assets: {
         ...Object.fromEntries(assets.map((path) => [path, join(root, path)])),
         'src/pages/scalar.js': scalar,
-        [sharpAssets.script]: `${sharpWasmFiles}.js`,
-        [sharpAssets.wasm]: `${sharpWasmFiles}.wasm`,
+        [sharpAssets.script]: sharpFile('js'),
+        [sharpAssets.wasm]: sharpFile('wasm'),
       },
     }
     writeFileSync(join(folder, 'sea.json'), JSON.stringify(config))

@@ -10,15 +10,21 @@ import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.t
 /** The hidden command of the program that starts the process. */
 const decodeCommand = 'decode-photos'
 
+/** Half of the memory of a container at most: above its limit, the service could be killed too. */
+const decoderBytesMax = Math.min(
+  512 * 1024 * 1024,
+  (process.constrainedMemory?.() || Number.POSITIVE_INFINITY) / 2,
+)
+
 export const defaultDecoderBounds = {
   /** Photos that wait for the one that is decoded. */
   decodesWaitingMax: 8,
   decodeMaxMs: 30_000,
   /** The process ends when it had nothing to do for this time. */
   decoderIdleMs: 10_000,
-  decoderBytesMax: 512 * 1024 * 1024,
+  decoderBytesMax,
   /** A process that has more than this after a photo ends. In the executable, the decoder does not return memory. */
-  decoderIdleBytesMax: 256 * 1024 * 1024,
+  decoderIdleBytesMax: decoderBytesMax / 2,
   decoderCheckMs: 100,
 }
 

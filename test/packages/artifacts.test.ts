@@ -100,6 +100,8 @@ describe('the artifacts', () => {
       assert.match(unit, /^EnvironmentFile=\/etc\/default\/petstore$/m)
       assert.doesNotMatch(unit, /\/opt|\/etc\/petstore|Cache/)
       assert.equal(statSync(join(unpacked, 'etc/default/petstore')).mode & 0o777, 0o600)
+      const licenses = readFileSync(join(unpacked, 'usr/share/doc/petstore/sharp-wasm32/README.md'), 'utf8')
+      assert.match(licenses, /libvips +\| LGPL/)
       const field = (name: string) => execFileSync('dpkg-deb', ['-f', deb, name], { encoding: 'utf8' }).trim()
       assert.deepEqual(
         [field('Package'), field('Version'), field('Architecture')],
