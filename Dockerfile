@@ -15,7 +15,8 @@ FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 # No production dependency needs install scripts. The pinned Node for development is not installed.
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+# npm keeps the WebAssembly build of sharp, which only the executable uses, because sharp can depend on it too.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@img/sharp-wasm32
 COPY LICENSE ./
 COPY bin bin
 COPY src src

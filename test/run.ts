@@ -81,7 +81,7 @@ if (!['node', 'bun'].includes(values.runtime))
 const bunPath = values.runtime === 'bun' ? findBun(root) : undefined
 /** A test of these folders that uses one of these helpers talks HTTP to a service of the chosen runtime. */
 const httpFolders = ['contract', 'http', 'browser', 'store']
-const httpHelpers = /\b(?:useService|startTestService|stageWebhooks|useConsole)\(/
+const httpHelpers = /\b(?:useService|useCheckedCalls|startTestService|stageWebhooks|useConsole)\(/
 /** The name of a test begins with the path of its file, which must not match. */
 const namePattern = values.name !== undefined && new RegExp(`^\\S+ .*(?:${values.name})`)
 const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>

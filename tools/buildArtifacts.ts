@@ -28,9 +28,9 @@ type Sbom = {
   components: Component[]
   dependencies: { ref: string; dependsOn: string[] }[]
 }
-type Locked = { version: string; dev?: boolean; devOptional?: boolean; link?: boolean }
+type Locked = { version: string; dev?: boolean; link?: boolean }
 
-/** `name@version` of the packages that are delivered. */
+/** `name@version` of the packages that are delivered. The optional ones are the builds of sharp for each platform. */
 function deliveredPackages(): Set<string> {
   const { packages } = readJson('package-lock.json')
   const folder = 'node_modules/'
@@ -39,9 +39,7 @@ function deliveredPackages(): Set<string> {
     ...entry,
     name: path.slice(path.lastIndexOf(folder) + folder.length),
   }))
-  const delivered = named.filter(
-    ({ name, dev, devOptional, link }) => consolePackages.includes(name) || !(dev || devOptional || link),
-  )
+  const delivered = named.filter(({ name, dev, link }) => consolePackages.includes(name) || !(dev || link))
   return new Set(delivered.map(({ name, version }) => `${name}@${version}`))
 }
 

@@ -5,11 +5,14 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { build } from 'rolldown'
+import { build, type Plugin } from 'rolldown'
 import { loadScalar } from '../src/pages/reference.ts'
+import { sharpAssets } from './embeddedSharp.ts'
 import { readJson, readVersion, root, unbundledPackages } from './project.ts'
 
 const targets = ['linux-x64', 'linux-arm64'] as const
@@ -25,12 +28,36 @@ const assetPatterns = [
   'src/database/sqlite/checkpointerThread.js',
 ]
 
+/** The WebAssembly build of sharp. */
+export const sharpWasm = dirname(fileURLToPath(import.meta.resolve('@img/sharp-wasm32/sharp.node')))
+const emnapi = createRequire(join(sharpWasm, 'index.cjs')).resolve('@emnapi/runtime/dist/emnapi.min.mjs')
+
+/** Replaces the module of sharp that loads the native library, which the executable cannot contain. */
+const embedSharp: Plugin = {
+  name: 'embed-sharp',
+  load: {
+    filter: { id: /\/sharp\/dist\/sharp\.mjs$/ },
+    handler: () => `
+      import * as emnapi from ${JSON.stringify(emnapi)}
+      import { loadSharp } from ${JSON.stringify(join(root, 'tools/embeddedSharp.ts'))}
+      export default loadSharp(emnapi)`,
+  },
+}
+
+/** The file names contain the version. */
+function sharpFile(extension: string): string {
+  const [file, ...others] = globSync(join(sharpWasm, 'lib', `*.${extension}`))
+  if (file === undefined || others.length > 0) throw new Error(`sharp has not one file *.${extension}.`)
+  return file
+}
+
 /** One ES module. Of the external modules, Scalar is embedded as an asset, and the executable does not use the others. */
 async function bundle(file: string): Promise<void> {
   await build({
     input: join(root, 'src/main.ts'),
     platform: 'node',
     external: unbundledPackages,
+    plugins: [embedSharp],
     logLevel: 'warn',
     output: { file, format: 'esm', codeSplitting: false },
   })
@@ -68,6 +95,8 @@ export async function buildBinary(target: Target, output: string): Promise<void>
       assets: {
         ...Object.fromEntries(assets.map((path) => [path, join(root, path)])),
         'src/pages/scalar.js': scalar,
+        [sharpAssets.script]: sharpFile('js'),
+        [sharpAssets.wasm]: sharpFile('wasm'),
       },
     }
     writeFileSync(join(folder, 'sea.json'), JSON.stringify(config))

@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib'
 import type { InstalledService } from '../src/commands/installedService.ts'
 import { completionScript } from '../src/commands/interface/completionScripts.ts'
 import { createProgram } from '../src/commands/interface/program.ts'
-import { buildArtifactBinary, type Target, targetOf } from './buildBinary.ts'
+import { buildArtifactBinary, sharpWasm, type Target, targetOf } from './buildBinary.ts'
 import { manualPage } from './manPage.ts'
 import { readVersion, root, run } from './project.ts'
 
@@ -108,6 +108,9 @@ export function buildDeb(executable: string, target: Target, output: string, com
     add('usr/lib/petstore/service.json', `${JSON.stringify(service)}\n`)
     addManualAndCompletions(add, time)
     add('usr/share/doc/petstore/copyright', readFileSync(join(root, 'LICENSE')))
+    // The licenses of the libraries in the WebAssembly build of sharp, such as the LGPL.
+    for (const name of ['LICENSE', 'README.md'])
+      add(`usr/share/doc/petstore/sharp-wasm32/${name}`, readFileSync(join(sharpWasm, name)))
     add('usr/share/doc/petstore/changelog.gz', gzip(readFileSync(join(root, 'CHANGELOG.md'))))
     for (const path of globSync('docs/guides/*.md', { cwd: root }))
       add(`usr/share/doc/petstore/${path.slice('docs/'.length)}`, readFileSync(join(root, path)))

@@ -39,7 +39,8 @@ export async function decodePhoto(bytes: Uint8Array): Promise<DecodedPhoto> {
       throw new InvalidImageError(reasonOf(error))
     })
   const { width, height, channels } = info
-  const base = sharp(data, { raw: { width, height, channels } })
+  // In the executable, the data is a part of the memory of the decoder, which would be copied as a whole.
+  const base = sharp(Uint8Array.from(data), { raw: { width, height, channels } })
   const { dominant } = await base.clone().flatten({ background: '#ffffff' }).stats()
   const color = `#${[dominant.r, dominant.g, dominant.b].map((value) => value.toString(16).padStart(2, '0')).join('')}`
   for (const quality of qualities) {

@@ -10,13 +10,21 @@ import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.t
 /** The hidden command of the program that starts the process. */
 const decodeCommand = 'decode-photos'
 
+/** Half of the memory of a container at most: above its limit, the service could be killed too. */
+const decoderBytesMax = Math.min(
+  512 * 1024 * 1024,
+  (process.constrainedMemory?.() || Number.POSITIVE_INFINITY) / 2,
+)
+
 export const defaultDecoderBounds = {
   /** Photos that wait for the one that is decoded. */
   decodesWaitingMax: 8,
   decodeMaxMs: 30_000,
   /** The process ends when it had nothing to do for this time. */
   decoderIdleMs: 10_000,
-  decoderBytesMax: 512 * 1024 * 1024,
+  decoderBytesMax,
+  /** A process that has more than this after a photo ends. In the executable, the decoder does not return memory. */
+  decoderIdleBytesMax: decoderBytesMax / 2,
   decoderCheckMs: 100,
 }
 
@@ -84,9 +92,15 @@ export class PhotoDecoder {
       throw new DecoderUnavailableError('The photo could not be processed.', { cause: error })
     } finally {
       bound.stop()
-      this.#idleTimer = setTimeout(() => this.#kill(), this.#bounds.decoderIdleMs)
-      this.#idleTimer.unref()
+      await this.#rest(child)
     }
+  }
+
+  async #rest({ pid }: Child['process']): Promise<void> {
+    const { decoderIdleMs, decoderIdleBytesMax } = this.#bounds
+    if ((await residentBytes(pid)) > decoderIdleBytesMax) return this.#kill()
+    this.#idleTimer = setTimeout(() => this.#kill(), decoderIdleMs)
+    this.#idleTimer.unref()
   }
 
   /** Kills the process when it takes too long, or, on Linux, too much memory. */
@@ -143,8 +157,13 @@ async function nextMessage(messages: Child['messages']): Promise<Buffer> {
   return value
 }
 
-/** The memory of a process on Linux. 0 elsewhere, where the number of pixels is the bound. */
+/**
+ * The memory of a process on Linux, without the pages of files, such as its program. 0 elsewhere, where the number of
+ * pixels is the bound.
+ */
 async function residentBytes(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return 1024 * Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0)
+  const bytesOf = (name: string) =>
+    1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0)
+  return bytesOf('VmRSS') - bytesOf('RssFile')
 }

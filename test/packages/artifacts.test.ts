@@ -19,14 +19,14 @@ const env = { ...process.env, PATH: path }
 // There is no executable for other systems.
 const targets = process.platform === 'linux' ? [targetOf()] : []
 const linuxTest = targets.length > 0 ? test : () => {}
-type Locked = { dev?: boolean; devOptional?: boolean; link?: boolean }
+type Locked = { dev?: boolean; link?: boolean }
 
 /** Installs the package with the locked versions of its dependencies, which `npm ci` has put into the cache of npm. */
 function install(folder: string, tarball: string): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const { version, dependencies, bin } = lock.packages['']
   const needed = Object.entries<Locked>(lock.packages).filter(
-    ([name, { dev, devOptional, link }]) => name.startsWith('node_modules/') && !dev && !devOptional && !link,
+    ([name, { dev, link }]) => name.startsWith('node_modules/') && !dev && !link,
   )
   const project = { name: 'project', version: '1.0.0', dependencies: { petstore: `file:${tarball}` } }
   const packages = {
@@ -100,6 +100,8 @@ describe('the artifacts', () => {
       assert.match(unit, /^EnvironmentFile=\/etc\/default\/petstore$/m)
       assert.doesNotMatch(unit, /\/opt|\/etc\/petstore|Cache/)
       assert.equal(statSync(join(unpacked, 'etc/default/petstore')).mode & 0o777, 0o600)
+      const licenses = readFileSync(join(unpacked, 'usr/share/doc/petstore/sharp-wasm32/README.md'), 'utf8')
+      assert.match(licenses, /libvips +\| LGPL/)
       const field = (name: string) => execFileSync('dpkg-deb', ['-f', deb, name], { encoding: 'utf8' }).trim()
       assert.deepEqual(
         [field('Package'), field('Version'), field('Architecture')],
@@ -112,7 +114,7 @@ describe('the artifacts', () => {
     const { bomFormat, metadata, components } = readJson(join(folder, 'sbom.cdx.json'))
     assert.deepEqual([bomFormat, metadata.component.name], ['CycloneDX', 'petstore'])
     const names = components.map(({ name }: { name: string }) => name)
-    for (const name of [...Object.keys(dependencies), ...consolePackages, 'node'])
+    for (const name of [...Object.keys(dependencies), ...consolePackages, '@img/sharp-wasm32', 'node'])
       assert.ok(names.includes(name), name)
     for (const name of ['typescript', 'vite', 'petstore-node']) assert.ok(!names.includes(name), name)
     for (const file of globSync('console/src/**/*.{ts,tsx}', { cwd: root }))

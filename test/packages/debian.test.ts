@@ -9,7 +9,8 @@ import { createProgram, exitCodes } from '../../src/commands/interface/program.t
 import { buildBinary, targetOf } from '../../tools/buildBinary.ts'
 import { buildDeb } from '../../tools/buildDeb.ts'
 import { DebianRoot, otherUser, serviceUser } from '../support/debianRoot.ts'
-import { folderFor, SuiteCleanup } from '../support/servers.ts'
+import { checkUpload } from '../support/installation.ts'
+import { folderFor, SuiteCleanup, serverFor } from '../support/servers.ts'
 
 const canBuild = process.platform === 'linux' && existsSync('/usr/bin/dpkg-deb')
 const cleanup = new SuiteCleanup()
@@ -154,5 +155,15 @@ describe('on a machine with the package', { skip: rootSkip }, () => {
     const { code, stderr } = machine.run(serviceUser.id, ['migrate'], env)
     assert.equal(code, 0, stderr)
     assert.deepEqual(ownersIn(machine, '/var/lib/petstore'), new Set([serviceUser.id]))
+  })
+
+  test('the service accepts photos', async (t) => {
+    const program = machineFor(t).script(serviceUser.id)
+    const server = await serverFor(t, { PETSTORE_DATA_DIR: '/var/lib/petstore' }, { program })
+    const { json } = await server.request('POST', '/v1/pets', {
+      key: server.operatorKey,
+      body: { name: 'Milo', categoryId: 1 },
+    })
+    await checkUpload(server, json.id)
   })
 })

@@ -51,13 +51,20 @@ describe('the decoder', () => {
     assert.equal(decoder.processId, undefined)
   })
 
-  test('kills a process that takes too much memory, and says so', {
-    skip: process.platform !== 'linux' && 'only on Linux',
-  }, async () => {
+  const skip = process.platform !== 'linux' && 'only on Linux'
+  test('kills a process that takes too much memory, and says so', { skip }, async () => {
     const decoder = createDecoder({ decoderBytesMax: 1024 * 1024, decoderCheckMs: 1 })
     const decoded = await decoder.decode(await jpeg(4_000, 3_000))
     assert.ok('problem' in decoded)
     assert.match(decoded.problem, /memory/)
+  })
+
+  test('starts a new process for the next photo if one keeps much memory', { skip }, async () => {
+    const decoder = createDecoder({ decoderIdleBytesMax: 1024 * 1024 })
+    for (let photo = 0; photo < 2; photo++) {
+      assert.ok('files' in (await decoder.decode(await jpeg())))
+      assert.equal(decoder.processId, undefined)
+    }
   })
 
   test('rejects photos beyond its queue, and those that wait when it stops', async () => {

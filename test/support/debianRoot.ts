@@ -29,6 +29,9 @@ export class DebianRoot {
     this.makeFolder('/home/ada', otherUser.id, 0o755)
     this.makeFolder('/root', 0, 0o700)
     this.makeFolder('/tmp', 0, 0o1777)
+    // A file instead of the device: the standard error of the process that decodes photos.
+    this.write('/dev/null', [])
+    chmodSync(this.path('/dev/null'), 0o666)
   }
 
   /** The path outside of the root. */
@@ -54,12 +57,26 @@ export class DebianRoot {
 
   /** Runs `petstore` as a user, in the root folder. */
   run(uid: number, args: readonly string[], env: Record<string, string> = {}): CommandResult {
-    const chroot = [`--userspec=${uid}:${uid}`, '--groups=', this.folder, '/usr/bin/petstore', ...args]
     const options = { env: { PATH: '/usr/bin:/usr/sbin:/bin:/sbin', ...env }, encoding: 'utf8' } as const
-    const { status, stdout, stderr, error } = spawnSync('chroot', chroot, options)
+    const { status, stdout, stderr, error } = spawnSync('chroot', [...this.#chroot(uid), ...args], options)
     if (error) throw error
     return { code: status, stdout, stderr }
   }
+
+  /** The path, outside of the root, of a script that runs `petstore` as a user in the root folder. */
+  script(uid: number): string {
+    const file = `/petstore-${uid}`
+    this.write(file, ['#!/bin/sh\n', `exec chroot ${this.#chroot(uid).join(' ')} "$@"\n`])
+    chmodSync(this.path(file), 0o755)
+    return this.path(file)
+  }
+
+  #chroot = (uid: number): string[] => [
+    `--userspec=${uid}:${uid}`,
+    '--groups=',
+    this.folder,
+    '/usr/bin/petstore',
+  ]
 }
 
 /** The shared libraries of a program, and the loader. */

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { eventually } from './eventually.ts'
+import { jpeg } from './images.ts'
 import { runInProcess } from './process.ts'
 import { type Server, serverFor, stopped } from './servers.ts'
 
@@ -37,6 +38,7 @@ export async function useInstallation(t: TestContext, { program, cwd, path }: In
   })
   assert.equal(status, 201)
   await checkPages(server)
+  await checkUpload(server, json.id)
   await checkWorkerThread(server, json.id)
   await run('backup', join(cwd, 'backup.db'))
   assert.ok(existsSync(join(cwd, 'backup.db')))
@@ -61,6 +63,19 @@ async function checkPages({ request }: Server): Promise<void> {
   assert.match(await read('/docs/reference.js'), /createApiReference/)
   assert.match(await read('/guides/keys'), /<h1 id="keys">Keys<\/h1>/)
   assert.equal(JSON.parse(await read('/v1/openapi.json')).openapi, '3.1.0')
+}
+
+/** Photos are decoded in another process, which is the same program. The second one uses the memory of the first. */
+export async function checkUpload({ request, operatorKey: key }: Server, petId: number): Promise<void> {
+  const body = await jpeg(4_000, 3_000)
+  for (const position of [0, 1]) {
+    const headers = { 'content-type': 'image/jpeg' }
+    const { status, text, json } = await request('POST', `/v1/pets/${petId}/photos`, { key, headers, body })
+    assert.equal(status, 201, text)
+    assert.deepEqual([json.position, json.width, json.height], [position, 1_600, 1_200])
+    const file = await request('GET', json.urls['320'])
+    assert.deepEqual([file.status, file.headers['content-type']], [200, 'image/webp'])
+  }
 }
 
 /** An erasure truncates the write-ahead log, in a worker thread. */
