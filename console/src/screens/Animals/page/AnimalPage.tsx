@@ -1,0 +1,103 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Int64, Listing } from '../../../../../client/src/index.ts'
+import { loadCategories } from '../../../app/categories.ts'
+import { idInAddress } from '../../../app/ids.ts'
+import { type Resource, useResource } from '../../../app/resource.ts'
+import { hasScope } from '../../../app/session.ts'
+import { store } from '../../../app/store.ts'
+import { collectEvents, streamReady } from '../../../app/stream.ts'
+import { Notice } from '../../../components/Notice.tsx'
+import { PendingDetail } from '../../../components/PendingDetail.tsx'
+import { AnimalHeader, parent } from './AnimalHeader.tsx'
+import { collectMs, isAbout } from './events.ts'
+import { HistoryCard } from './HistoryCard.tsx'
+import { OrdersCard } from './OrdersCard.tsx'
+import './page.css'
+import './photos.css'
+import { PhotosCard } from './PhotosCard.tsx'
+import { ProfileSections } from './ProfileSections.tsx'
+import { PublicCard, ReadOnlyListing } from './PublicCard.tsx'
+import { PetPhotos } from './petPhotos.ts'
+import { ProfileDraft } from './profileDraft.ts'
+import { Uploads } from './uploads.ts'
+
+/** All about one animal: its photos, its profile, its orders and its history. */
+export function AnimalPage({ petId }: { petId: string }) {
+  const id = idInAddress(petId)
+  const canWrite = hasScope('pets:write')
+  const listing = useListing(id, canWrite ? 'staff' : undefined)
+  useEffect(() => void loadCategories(), [])
+  const { data, error, reload } = listing
+  if (!data) return <PendingDetail kind="Animal" id={petId} parent={parent} error={error} onRetry={reload} />
+  const isRemoved = error?.status === 404
+  return (
+    <div class="animal-page">
+      <AnimalHeader pet={data.pet} isPresent={!isRemoved} onReload={reload} />
+      {isRemoved && <Notice tone="danger">Someone else has removed this animal.</Notice>}
+      {canWrite && !isRemoved ? (
+        <EditedAnimal key={petId} listing={data} onReload={reload} />
+      ) : (
+        <div class="animal-columns">
+          <div class="animal-main">
+            <ReadOnlyListing listing={data} />
+          </div>
+          {hasScope('orders:read') && (
+            <div class="animal-side">
+              <OrdersCard petId={id} />
+            </div>
+          )}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** The listing of an animal, loaded again when the animal changes. */
+function useListing(id: Int64, view: 'staff' | undefined): Resource<Listing> {
+  const resource = useResource(
+    async (signal) => {
+      await streamReady()
+      return store.listings.get(id, view ? { view } : {}, { signal })
+    },
+    [id, view],
+  )
+  useEffect(
+    () =>
+      collectEvents(
+        (event) => !event.type.startsWith('order.') && isAbout(event, id),
+        resource.reload,
+        collectMs,
+      ),
+    [id, view],
+  )
+  return resource
+}
+
+function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): void }) {
+  const { id } = listing.pet
+  const shown = useListing(id, undefined)
+  const reload = () => {
+    onReload()
+    shown.reload()
+  }
+  const draft = useMemo(() => new ProfileDraft(listing.profile, listing.etags.profile), [id])
+  const photos = useMemo(() => new PetPhotos(id, listing.photos, reload), [id])
+  const uploads = useMemo(() => new Uploads(id, reload), [id])
+  useEffect(() => {
+    draft.receive(listing.profile, listing.etags.profile)
+    photos.receive(listing.photos)
+  }, [listing])
+  return (
+    <div class="animal-columns">
+      <div class="animal-main">
+        <PhotosCard petId={id} photos={photos} uploads={uploads} onChange={reload} />
+        <ProfileSections draft={draft} />
+      </div>
+      <div class="animal-side">
+        <PublicCard listing={shown} />
+        {hasScope('orders:read') && <OrdersCard petId={id} />}
+        <HistoryCard petId={id} />
+      </div>
+    </div>
+  )
+}
