@@ -1,52 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import type { Page } from 'playwright-core'
 import { browserTest, type PageVisit } from '../support/browser.ts'
 import { assertSound, hostile, phone, screenshot } from '../support/console.ts'
+import { animalPageOf, chooseFiles, part, photoTexts } from '../support/consoleAnimalPage.ts'
 import { addCategories } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg, png, webp } from '../support/images.ts'
-import { useConsole, type VisitOptions } from '../support/useConsole.ts'
+import { useConsole } from '../support/useConsole.ts'
 
 const test = useConsole({}, addCategories)
 const { api, service } = test
-
-const card = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
-const profileOf = (id: number) => api('GET', `/pets/${id}/profile?view=staff`)
-const photosOf = (id: number) => api('GET', `/pets/${id}/photos?view=staff`)
-
-async function addPet(name: string, profile: object = {}): Promise<number> {
-  const { id } = await api('POST', '/pets', { name, categoryId: 1 })
-  if (Object.keys(profile).length > 0) await api('PATCH', `/pets/${id}/profile`, profile)
-  return id
-}
-
-async function addPhoto(id: number, alt: string): Promise<void> {
-  const key = service.operatorKey
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'image/jpeg' }
-  const body = new Uint8Array(await jpeg(320, 240))
-  const response = await fetch(`${service.base}/v1/pets/${id}/photos`, { method: 'POST', headers, body })
-  const photo = (await response.json()) as { id: string }
-  await api('PATCH', `/pets/${id}/photos/${photo.id}`, { alt })
-}
-
-/** Opens the page of an animal. */
-const withPage = (id: number, run: (opened: PageVisit) => Promise<void>, options: VisitOptions = {}) =>
-  test.visit(
-    `animals/${id}`,
-    async (opened) => {
-      await card(opened.page, 'Description').waitFor()
-      await run(opened)
-    },
-    options,
-  )
-
-const photoNames = (page: Page) =>
-  page
-    .getByRole('button', { name: /^Photo \d+: / })
-    .evaluateAll((tiles) =>
-      tiles.map((tile) => (tile as unknown as { ariaLabel: string }).ariaLabel.split(': ')[1]),
-    )
+const { addPet, addPhoto, photosOf, profileOf, withPage } = animalPageOf(test)
 
 describe('the page of an animal', () => {
   browserTest('adds three photos and a description on a phone', async () => {
@@ -55,10 +19,8 @@ describe('the page of an animal', () => {
       id,
       async (opened) => {
         const { page } = opened
-        const photos = card(page, 'Photos')
-        const chooser = page.waitForEvent('filechooser')
-        await photos.getByRole('button', { name: 'Add photos' }).click()
-        await (await chooser).setFiles([
+        const photos = part(page, 'Photos')
+        await chooseFiles(page, [
           { name: 'one.jpg', mimeType: 'image/jpeg', buffer: await jpeg() },
           { name: 'two.png', mimeType: 'image/png', buffer: await png() },
           { name: 'three.webp', mimeType: 'image/webp', buffer: await webp() },
@@ -72,10 +34,10 @@ describe('the page of an animal', () => {
         await page
           .getByRole('textbox', { name: 'Description' })
           .fill(`She ${hostile} loves balls.\nAnd walks.`)
-        await card(page, 'Description').getByText('Saved').waitFor()
+        await part(page, 'Description').getByText('Saved').waitFor()
         assert.equal((await profileOf(id)).description, `She ${hostile} loves balls.\nAnd walks.`)
         assert.equal((await photosOf(id)).length, 3)
-        await card(page, 'How others see it').getByText('loves balls').waitFor()
+        await part(page, 'How others see it').getByText('loves balls').waitFor()
         await assertSound(opened)
         await screenshot(page, 'animal-phone-added')
       },
@@ -90,9 +52,9 @@ describe('the page of an animal', () => {
       // The event of the other change arrives while this one is typed.
       await description.fill('Calm and kind.')
       await api('PATCH', `/pets/${id}/profile`, { description: 'Very calm.', location: 'Kennel 2' })
-      const notice = card(page, 'Description').getByText('Someone else has changed this.')
+      const notice = part(page, 'Description').getByText('Someone else has changed this.')
       await notice.waitFor()
-      await card(page, 'Description').getByText('Very calm.').waitFor()
+      await part(page, 'Description').getByText('Very calm.').waitFor()
       assert.equal(await description.inputValue(), 'Calm and kind.')
       assert.equal(await page.getByLabel('Location').inputValue(), 'Kennel 2')
       await screenshot(page, 'animal-conflict')
@@ -102,7 +64,7 @@ describe('the page of an animal', () => {
       // A change of another field is no conflict.
       await page.getByLabel('Species').fill('Dog')
       await api('PATCH', `/pets/${id}/profile`, { location: 'Kennel 3' })
-      await card(page, 'Basics').getByText('Saved').waitFor()
+      await part(page, 'Basics').getByText('Saved').waitFor()
       assert.equal((await profileOf(id)).species, 'dog')
     })
   })
@@ -110,7 +72,7 @@ describe('the page of an animal', () => {
   browserTest('names what is wrong with a field, and saves the others', async () => {
     const id = await addPet('Rex')
     await withPage(id, async ({ page }) => {
-      const adoption = card(page, 'Adoption')
+      const adoption = part(page, 'Adoption')
       await adoption.getByLabel('Contact page').fill('shelter.example')
       await adoption.getByLabel('Fee', { exact: true }).fill('150.5')
       await adoption.getByText('Must be an https address.').waitFor()
@@ -119,7 +81,7 @@ describe('the page of an animal', () => {
       await adoption.getByText('Saved').waitFor()
       assert.equal((await profileOf(id)).contactUrl, 'https://shelter.example/rex')
       await adoption.getByLabel('Show in listings').uncheck()
-      await card(page, 'How others see it').getByText('Not listed.').waitFor()
+      await part(page, 'How others see it').getByText('Not listed.').waitFor()
     })
   })
 
@@ -131,7 +93,7 @@ describe('the page of an animal', () => {
       await page.keyboard.press('ArrowLeft')
       await page.keyboard.press('ArrowLeft')
       await page.getByText('The photo is now number 1 of 3.').waitFor()
-      assert.deepEqual(await photoNames(page), ['third', 'first', 'second'])
+      assert.deepEqual(await photoTexts(page), ['third', 'first', 'second'])
       await page.locator('[aria-label="Photo 1: third"]:focus').waitFor()
       await eventually('the order', async () => (await photosOf(id))[0]?.alt === 'third')
       await page.getByRole('button', { name: 'Actions for photo 2' }).click()
@@ -162,7 +124,7 @@ describe('the page of an animal', () => {
     await withPage(
       id,
       async ({ page }) => {
-        const history = card(page, 'History')
+        const history = part(page, 'History')
         await history.getByText('added this animal').waitFor()
         await history.getByText('added a photo').waitFor()
         await page.getByRole('button', { name: 'Actions for Oskar' }).click()
@@ -176,7 +138,7 @@ describe('the page of an animal', () => {
         await page.getByRole('button', { name: 'Place order' }).click()
         await page.getByLabel('Adopter').fill('Ada Example')
         await page.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
-        await card(page, 'Orders').getByText('Ada Example').waitFor()
+        await part(page, 'Orders').getByText('Ada Example').waitFor()
         await history.getByText(/placed order \d/).waitFor()
       },
       { key },

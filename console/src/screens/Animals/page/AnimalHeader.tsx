@@ -54,7 +54,7 @@ export function AnimalHeader({ pet, isPresent, onReload }: AnimalHeaderProps) {
         status={pet.status}
         text={
           <>
-            <Name>{categoryName(pet.categoryId)}</Name> · {String(pet.id)}
+            <Name>{categoryName(pet.categoryId)}</Name> · Animal {String(pet.id)}
           </>
         }
         actions={

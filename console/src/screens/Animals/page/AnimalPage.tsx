@@ -6,6 +6,7 @@ import { type Resource, useResource } from '../../../app/resource.ts'
 import { hasScope } from '../../../app/session.ts'
 import { store } from '../../../app/store.ts'
 import { collectEvents, streamReady } from '../../../app/stream.ts'
+import { NotFound } from '../../../components/NotFound.tsx'
 import { Notice } from '../../../components/Notice.tsx'
 import { PendingDetail } from '../../../components/PendingDetail.tsx'
 import { AnimalHeader, parent } from './AnimalHeader.tsx'
@@ -28,6 +29,14 @@ export function AnimalPage({ petId }: { petId: string }) {
   const listing = useListing(id, canWrite ? 'staff' : undefined)
   useEffect(() => void loadCategories(), [])
   const { data, error, reload } = listing
+  if (!canWrite && error?.status === 404)
+    return (
+      <NotFound
+        title="Animal not found"
+        text="No animal has this id, or it is not listed. Only staff see animals that are not listed."
+        target={parent}
+      />
+    )
   if (!data) return <PendingDetail kind="Animal" id={petId} parent={parent} error={error} onRetry={reload} />
   const isRemoved = error?.status === 404
   return (

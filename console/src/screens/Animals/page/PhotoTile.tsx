@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Photo } from '../../../../../client/src/index.ts'
 import { keepFocus } from '../../../app/focus.ts'
 import { IconButton } from '../../../components/Button.tsx'
@@ -22,7 +23,16 @@ type PhotoTileProps = {
 export function PhotoTile(props: PhotoTileProps) {
   const { photos, photo, place, count, isDragged, isTarget, onDrag, onOver, onDescribe } = props
   const name = `Photo ${place + 1}`
-  const move = (to: number) => photos.move(photo, to)
+  const focused = useRef<Element | null>(null)
+  const move = (to: number) => {
+    focused.current = document.activeElement
+    photos.move(photo, to)
+  }
+  // An element that is moved in the document loses the focus.
+  useLayoutEffect(() => {
+    if (focused.current instanceof HTMLElement) focused.current.focus()
+    focused.current = null
+  }, [place])
   const onKeyDown = (event: KeyboardEvent) => {
     const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: count - 1 }[event.key]
     if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return
@@ -59,8 +69,8 @@ export function PhotoTile(props: PhotoTileProps) {
           draggable={false}
           style={{ backgroundColor: photo.color }}
         />
-        {place === 0 && <span class="photo-cover">Cover</span>}
       </button>
+      {place === 0 && <span class="photo-cover">Cover</span>}
       <button
         type="button"
         class={`photo-text ${photo.alt === null ? 'photo-text-missing' : ''}`}
@@ -72,14 +82,14 @@ export function PhotoTile(props: PhotoTileProps) {
         <IconButton
           label={`Move ${name.toLowerCase()} left`}
           icon="back"
-          disabled={place === 0}
+          aria-disabled={place === 0 ? 'true' : undefined}
           onClick={() => move(place - 1)}
         />
         <span class="photo-forward">
           <IconButton
             label={`Move ${name.toLowerCase()} right`}
             icon="back"
-            disabled={place === count - 1}
+            aria-disabled={place === count - 1 ? 'true' : undefined}
             onClick={() => move(place + 1)}
           />
         </span>
@@ -87,7 +97,13 @@ export function PhotoTile(props: PhotoTileProps) {
           label={`Actions for ${name.toLowerCase()}`}
           items={[
             { label: 'Describe', onSelect: onDescribe },
-            ...(place > 0 ? [{ label: 'Use as cover', onSelect: () => move(0) }] : []),
+            ...(place > 0
+              ? [
+                  { label: 'Use as cover', onSelect: () => move(0) },
+                  { label: 'Move left', onSelect: () => move(place - 1) },
+                ]
+              : []),
+            ...(place < count - 1 ? [{ label: 'Move right', onSelect: () => move(place + 1) }] : []),
             { label: 'Remove', isDanger: true, onSelect: remove },
           ]}
         />

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Int64, Photo } from '../../../../../client/src/index.ts'
 import { photosPerPetMax, uploadTypes } from '../../../../../src/photos/photo.ts'
 import { Button, IconButton } from '../../../components/Button.tsx'
@@ -19,6 +19,7 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
   const input = useRef<HTMLInputElement>(null)
   const { isOver, ...drop } = useFileDrop((files) => uploads.add(files))
   const choose = () => input.current?.click()
+  useUploadsUntilEnd(uploads)
   const isFull = shown.length >= photosPerPetMax
   return (
     <div class={`photos-drop ${isOver ? 'photos-drop-over' : ''}`} {...drop}>
@@ -76,6 +77,21 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
       )}
     </div>
   )
+}
+
+/** Uploads go on when another screen is shown. The browser asks before it closes the page. */
+function useUploadsUntilEnd(uploads: Uploads): void {
+  useEffect(() => {
+    uploads.isShown = true
+    const ask = (event: Event) => {
+      if (uploads.isBusy) event.preventDefault()
+    }
+    globalThis.addEventListener('beforeunload', ask)
+    return () => {
+      uploads.isShown = false
+      globalThis.removeEventListener('beforeunload', ask)
+    }
+  }, [uploads])
 }
 
 function PhotoGrid({ photos, onDescribe }: { photos: PetPhotos; onDescribe(photo: Photo): void }) {
@@ -137,12 +153,17 @@ function UploadRow({ uploads, upload }: { uploads: Uploads; upload: Upload }) {
       </span>
       <span role="status">{stateNames[state]}</span>
       {state === 'failed' && (
-        <Button size="small" icon="refresh" onClick={() => uploads.retry(id)}>
-          Retry
-        </Button>
-      )}
-      {(state === 'failed' || state === 'done') && (
-        <IconButton label={`Dismiss ${name}`} icon="close" size="small" onClick={() => uploads.dismiss(id)} />
+        <>
+          <Button size="small" icon="refresh" onClick={() => uploads.retry(id)}>
+            Retry
+          </Button>
+          <IconButton
+            label={`Dismiss ${name}`}
+            icon="close"
+            size="small"
+            onClick={() => uploads.dismiss(id)}
+          />
+        </>
       )}
     </li>
   )

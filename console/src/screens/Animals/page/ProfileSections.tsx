@@ -82,7 +82,9 @@ function DraftField({ draft, spec }: DraftFieldProps) {
   const value = draft.value(name)
   const conflict = draft.conflict(name)
   return (
-    <div class={`profile-field ${spec.isWide ? 'profile-wide' : ''}`}>
+    <div
+      class={`profile-field ${spec.isWide ? 'profile-wide' : ''} ${spec.isTitled ? 'profile-titled' : ''}`}
+    >
       <Control
         spec={spec}
         value={value}

@@ -7,6 +7,7 @@ import { Icon } from '../../../components/Icon.tsx'
 import { ResourceView } from '../../../components/ResourceView.tsx'
 import { StatusChip } from '../../../components/StatusChip.tsx'
 import { factsOf } from './facts.ts'
+import './listing.css'
 import { photoPath } from './petPhotos.ts'
 
 /** The listing as a key without `pets:write` gets it. */

@@ -45,6 +45,7 @@ function LongTextControl(props: ControlProps<string | null>) {
           {...inputOf(state)}
           class="input input-long"
           rows={spec.rows ?? 3}
+          style={{ minHeight: `${(spec.rows ?? 3) * 1.5 + 1.2}em` }}
           placeholder={spec.placeholder}
         />
       )}

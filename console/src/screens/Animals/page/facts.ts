@@ -1,8 +1,9 @@
 import type { Profile } from '../../../../../client/src/index.ts'
+import { companions } from '../../../../../src/profiles/profile.ts'
 import { now } from '../../../app/clock.ts'
-import { pluralize } from '../../../app/format.ts'
+import { capitalize, pluralize } from '../../../app/format.ts'
 import { formatFee } from './FeeControl.tsx'
-import { companionNames, optionName } from './fields.ts'
+import { optionName } from './fields.ts'
 
 /** What people who are looking for an animal see of its profile. What is unknown is left out. */
 
@@ -21,19 +22,19 @@ function ageOf({ birthDate, ageGroup }: Profile): string | undefined {
   return months < 24 ? pluralize(Math.max(0, months), 'month') : pluralize(Math.floor(months / 12), 'year')
 }
 
-const orMissing = (texts: readonly (string | null | false)[], separator = ', '): string | undefined =>
-  texts.filter((text) => text !== null && text !== false && text !== '').join(separator) || undefined
+const orMissing = (texts: readonly (string | false)[]): string | undefined =>
+  capitalize(texts.filter((text) => text !== false).join(', ')) || undefined
 
 /** "Dogs, cats" */
 const goodWithOf = ({ goodWith }: Profile, answer: string): string | undefined =>
-  orMissing(companionNames.map(({ name, label }) => goodWith[name] === answer && label))
+  orMissing(companions.filter((name) => goodWith[name] === answer))
 
 const nameOrMissing = (value: string | null): string | undefined =>
   value === null ? undefined : optionName(value)
 
 export const factsOf = (profile: Profile): readonly Fact[] => [
-  ['Breed', orMissing([...profile.breeds, profile.mixed === true && 'mixed'])],
   ['Species', nameOrMissing(profile.species)],
+  ['Breed', orMissing([...profile.breeds, profile.mixed === true && 'mixed'])],
   ['Sex', nameOrMissing(profile.sex)],
   ['Age', ageOf(profile)],
   ['Size', nameOrMissing(profile.size)],
@@ -51,7 +52,7 @@ export const factsOf = (profile: Profile): readonly Fact[] => [
   ['Good with', goodWithOf(profile, 'yes')],
   ['Selective with', goodWithOf(profile, 'selective')],
   ['Not with', goodWithOf(profile, 'no')],
-  ['Children', profile.minChildAge === null ? undefined : `from ${pluralize(profile.minChildAge, 'year')}`],
+  ['Children', profile.minChildAge === null ? undefined : `From ${pluralize(profile.minChildAge, 'year')}`],
   ['Fee', profile.fee ? formatFee(profile.fee) : undefined],
   ...Object.entries(profile.attributes),
 ]

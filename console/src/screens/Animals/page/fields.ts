@@ -36,6 +36,8 @@ export type FieldSpec = {
   readonly placeholder?: string
   readonly rows?: number
   readonly inputType?: 'text' | 'url'
+  /** It is named as its section. */
+  readonly isTitled?: boolean
   /** It needs a line of its own. */
   readonly isWide?: boolean
 }
@@ -81,6 +83,7 @@ export const sections: readonly SectionSpec[] = [
         kind: 'long',
         rows: 7,
         placeholder: 'What is this animal like? What does it love, and what does it need?',
+        isTitled: true,
         isWide: true,
       },
     ],

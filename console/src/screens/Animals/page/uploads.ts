@@ -2,6 +2,8 @@ import { signal } from '@preact/signals'
 import { type Int64, Submission } from '../../../../../client/src/index.ts'
 import { isAbort, toRequestError } from '../../../app/errors.ts'
 import { store } from '../../../app/store.ts'
+import { showError } from '../../../app/toasts.ts'
+import { withNames } from '../../../components/Name.tsx'
 import { reducedImage } from './reduceImage.ts'
 
 export type Upload = {
@@ -21,10 +23,14 @@ type Job = {
 }
 
 const concurrentMax = 2
+/** How long an upload that is done is shown. */
+const doneMs = 4_000
 
 /** Files that are added as photos of an animal, a few at a time. They go on when another screen is shown. */
 export class Uploads {
   readonly items = signal<readonly Upload[]>([])
+  /** Otherwise a toast says what has failed. */
+  isShown = true
   readonly #petId: Int64
   readonly #onAdded: () => void
   readonly #jobs = new Map<number, Job>()
@@ -41,9 +47,12 @@ export class Uploads {
       this.#jobs.set(id, { file, submission: new Submission() })
       return { id, name: file.name, state: 'queued' }
     })
-    // What is done is not shown with the next files.
-    this.items.value = [...this.items.value.filter(({ state }) => state !== 'done'), ...added]
+    this.items.value = [...this.items.value, ...added]
     this.#startNext()
+  }
+
+  get isBusy(): boolean {
+    return this.items.peek().some(({ state }) => state === 'queued' || state === 'uploading')
   }
 
   retry(id: number): void {
@@ -77,10 +86,13 @@ export class Uploads {
       await store.pets.photos.add(this.#petId, job.body, { submission: job.submission })
       this.#jobs.delete(id)
       this.#set(id, 'done')
+      setTimeout(() => this.dismiss(id), doneMs)
       this.#onAdded()
     } catch (thrown) {
       if (isAbort(thrown)) return
-      this.#set(id, 'failed', toRequestError(thrown).message)
+      const { message } = toRequestError(thrown)
+      this.#set(id, 'failed', message)
+      if (!this.isShown) showError([withNames`${job.file.name} was not added. `, message])
     }
     this.#startNext()
   }
