@@ -39,6 +39,7 @@ describe('the page of an animal', () => {
         assert.equal((await photosOf(id)).length, 3)
         await part(page, 'How others see it').getByText('loves balls').waitFor()
         await assertSound(opened)
+        await photos.scrollIntoViewIfNeeded()
         await screenshot(page, 'animal-phone-added')
       },
       phone,
@@ -57,6 +58,7 @@ describe('the page of an animal', () => {
       await part(page, 'Description').getByText('Very calm.').waitFor()
       assert.equal(await description.inputValue(), 'Calm and kind.')
       assert.equal(await page.getByLabel('Location').inputValue(), 'Kennel 2')
+      await notice.scrollIntoViewIfNeeded()
       await screenshot(page, 'animal-conflict')
       await page.getByRole('button', { name: 'Keep mine' }).click()
       await notice.waitFor({ state: 'detached' })

@@ -72,7 +72,7 @@ const screens: Screen[] = [
       Promise.all([
         page.getByText('Available').waitFor(),
         page.getByRole('img', { name: /^Requests per minute/ }).waitFor(),
-        page.getByText('was placed').first().waitFor(),
+        page.getByText('was added').first().waitFor(),
       ]),
   },
   {

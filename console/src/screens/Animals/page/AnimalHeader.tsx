@@ -53,9 +53,9 @@ export function AnimalHeader({ pet, isPresent, onReload }: AnimalHeaderProps) {
         parent={parent}
         status={pet.status}
         text={
-          <>
+          <span>
             <Name>{categoryName(pet.categoryId)}</Name> · Animal {String(pet.id)}
-          </>
+          </span>
         }
         actions={
           <>
