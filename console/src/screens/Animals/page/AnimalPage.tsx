@@ -1,11 +1,11 @@
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Int64, Listing } from '../../../../../client/src/index.ts'
 import { loadCategories } from '../../../app/categories.ts'
 import { idInAddress } from '../../../app/ids.ts'
 import { type Resource, useResource } from '../../../app/resource.ts'
 import { hasScope } from '../../../app/session.ts'
 import { store } from '../../../app/store.ts'
-import { collectEvents, streamReady } from '../../../app/stream.ts'
+import { collectEvents, streamReady, streamState } from '../../../app/stream.ts'
 import { NotFound } from '../../../components/NotFound.tsx'
 import { Notice } from '../../../components/Notice.tsx'
 import { PendingDetail } from '../../../components/PendingDetail.tsx'
@@ -52,7 +52,7 @@ export function AnimalPage({ petId }: { petId: string }) {
           </div>
           {hasScope('orders:read') && (
             <div class="animal-side">
-              <OrdersCard petId={id} />
+              <OrdersCard petId={id} version={data} />
             </div>
           )}
         </div>
@@ -84,28 +84,33 @@ function useListing(id: Int64, view: 'staff' | undefined): Resource<Listing> {
 
 function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): void }) {
   const { id } = listing.pet
-  const shown = useListing(id, undefined)
-  const reload = () => {
-    onReload()
-    shown.reload()
-  }
-  const draft = useMemo(() => new ProfileDraft(listing.profile, listing.etags.profile), [id])
-  const photos = useMemo(() => new PetPhotos(id, listing.photos, reload), [id])
-  const uploads = useMemo(() => new Uploads(id, reload), [id])
+  const first = useRef(listing)
+  const shown = useResource((signal) => store.listings.get(id, {}, { signal }), [id])
+  const draft = useMemo(() => {
+    // Otherwise the event of the change does it.
+    const reloadUnlessLive = () => {
+      if (streamState.peek() !== 'live') onReload()
+    }
+    return new ProfileDraft(listing.profile, listing.etags.profile, reloadUnlessLive)
+  }, [id])
+  const photos = useMemo(() => new PetPhotos(id, listing.photos, onReload), [id])
+  const uploads = useMemo(() => new Uploads(id, onReload), [id])
   useEffect(() => {
     draft.receive(listing.profile, listing.etags.profile)
     photos.receive(listing.photos)
+    // The first version was just loaded.
+    if (listing !== first.current) shown.reload()
   }, [listing])
   return (
     <div class="animal-columns">
       <div class="animal-main">
-        <PhotosCard petId={id} photos={photos} uploads={uploads} onChange={reload} />
+        <PhotosCard petId={id} photos={photos} uploads={uploads} onChange={onReload} />
         <ProfileSections draft={draft} />
       </div>
       <div class="animal-side">
         <PublicCard listing={shown} />
-        {hasScope('orders:read') && <OrdersCard petId={id} />}
-        <HistoryCard petId={id} />
+        {hasScope('orders:read') && <OrdersCard petId={id} version={listing} />}
+        <HistoryCard petId={id} version={listing} />
       </div>
     </div>
   )

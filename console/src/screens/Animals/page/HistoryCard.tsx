@@ -1,5 +1,5 @@
-import { useMemo } from 'preact/hooks'
-import type { HistoryEntry, Int64 } from '../../../../../client/src/index.ts'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { HistoryEntry } from '../../../../../client/src/index.ts'
 import { formatDateTime } from '../../../app/format.ts'
 import { PagedList } from '../../../app/pagedList.ts'
 import { store } from '../../../app/store.ts'
@@ -10,13 +10,13 @@ import { Entry } from '../../../components/Entry.tsx'
 import { Name } from '../../../components/Name.tsx'
 import { PagedRows } from '../../../components/PagedRows.tsx'
 import { TimeAgo } from '../../../components/TimeAgo.tsx'
-import { collectMs, isAbout } from './events.ts'
+import { collectMs, isAbout, type SideCardProps } from './events.ts'
 import { linesOf } from './history.ts'
 
 const pageSize = 30
 
 /** What happened to the animal, and who did it. */
-export function HistoryCard({ petId }: { petId: Int64 }) {
+export function HistoryCard({ petId, version }: SideCardProps) {
   const list = useMemo(
     () =>
       new PagedList<HistoryEntry>({
@@ -27,11 +27,12 @@ export function HistoryCard({ petId }: { petId: Int64 }) {
   )
   useList(list, () =>
     collectEvents(
-      (event) => isAbout(event, petId),
+      (event) => event.type.startsWith('order.') && isAbout(event, petId),
       () => void list.refresh(),
       collectMs,
     ),
   )
+  useEffect(() => void list.refresh(), [version])
   return (
     <Card title="History" text="Changes of the last 30 days.">
       <PagedRows list={list} name="history" empty={<p class="muted">Nothing has changed lately.</p>}>

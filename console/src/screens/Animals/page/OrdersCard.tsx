@@ -1,5 +1,5 @@
-import { useMemo } from 'preact/hooks'
-import type { Int64, Order } from '../../../../../client/src/index.ts'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Order } from '../../../../../client/src/index.ts'
 import { PagedList } from '../../../app/pagedList.ts'
 import { hrefOf } from '../../../app/router.ts'
 import { store } from '../../../app/store.ts'
@@ -11,12 +11,12 @@ import { Name } from '../../../components/Name.tsx'
 import { PagedRows } from '../../../components/PagedRows.tsx'
 import { StatusChip } from '../../../components/StatusChip.tsx'
 import { TimeAgo } from '../../../components/TimeAgo.tsx'
-import { collectMs, isAbout } from './events.ts'
+import { collectMs, isAbout, type SideCardProps } from './events.ts'
 
 const pageSize = 5
 
 /** The orders for this animal, newest first. */
-export function OrdersCard({ petId }: { petId: Int64 }) {
+export function OrdersCard({ petId, version }: SideCardProps) {
   const list = useMemo(
     () =>
       new PagedList<Order>({
@@ -32,6 +32,7 @@ export function OrdersCard({ petId }: { petId: Int64 }) {
       collectMs,
     ),
   )
+  useEffect(() => void list.refresh(), [version])
   return (
     <Card title="Orders">
       <PagedRows list={list} name="orders" empty={<p class="muted">No orders for this animal.</p>}>

@@ -131,7 +131,7 @@ function PhotoGrid({ photos, onDescribe }: { photos: PetPhotos; onDescribe(photo
   )
 }
 
-const stateNames = { queued: 'Waiting', uploading: 'Uploading', done: 'Added', failed: '' }
+const stateNames = { queued: 'Waiting', uploading: 'Uploading', done: 'Added', failed: 'Failed' }
 
 const UploadList = ({ uploads }: { uploads: Uploads }) =>
   uploads.items.value.length === 0 ? null : (
@@ -151,9 +151,11 @@ function UploadRow({ uploads, upload }: { uploads: Uploads; upload: Upload }) {
         <bdi>{name}</bdi>
         {message !== undefined && <span class="upload-message">{message}</span>}
       </span>
-      <span role="status">{stateNames[state]}</span>
+      <span role="status" class={state === 'failed' ? 'visually-hidden' : ''}>
+        {stateNames[state]}
+      </span>
       {state === 'failed' && (
-        <>
+        <div class="upload-actions">
           <Button size="small" icon="refresh" onClick={() => uploads.retry(id)}>
             Retry
           </Button>
@@ -163,7 +165,7 @@ function UploadRow({ uploads, upload }: { uploads: Uploads; upload: Upload }) {
             size="small"
             onClick={() => uploads.dismiss(id)}
           />
-        </>
+        </div>
       )}
     </li>
   )

@@ -18,9 +18,12 @@ import type { ProfileDraft, SaveState } from './profileDraft.ts'
 export function ProfileSections({ draft }: { draft: ProfileDraft }) {
   useEffect(() => {
     const leave = () => void draft.save(true)
+    const retry = () => void draft.save()
     globalThis.addEventListener('pagehide', leave)
+    globalThis.addEventListener('online', retry)
     return () => {
       globalThis.removeEventListener('pagehide', leave)
+      globalThis.removeEventListener('online', retry)
       void saveAtEnd(draft)
     }
   }, [draft])

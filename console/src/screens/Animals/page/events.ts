@@ -1,5 +1,8 @@
 import type { Int64, Event as StoreEvent } from '../../../../../client/src/index.ts'
 
+/** What is shown beside the profile. It is loaded again with each version of the animal. */
+export type SideCardProps = { petId: Int64; version: unknown }
+
 /** Several changes within this time are one reload. */
 export const collectMs = 250
 

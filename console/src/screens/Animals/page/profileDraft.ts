@@ -27,6 +27,7 @@ export type SaveState = 'saving' | 'saved' | 'failed' | undefined
 
 export class ProfileDraft {
   readonly #petId: Int64
+  readonly #onSaved: () => void
   readonly #saved
   readonly #edits = signal<ReadonlyMap<FieldName, Edit>>(new Map())
   readonly #errors = signal<ReadonlyMap<FieldName, string>>(new Map())
@@ -39,7 +40,8 @@ export class ProfileDraft {
   #timer: ReturnType<typeof setTimeout> | undefined
   #isSaving = false
 
-  constructor(profile: Profile, etag: string) {
+  constructor(profile: Profile, etag: string, onSaved: () => void) {
+    this.#onSaved = onSaved
     this.#petId = profile.petId
     this.#saved = signal<Profile>(profile)
     this.#etag = etag
@@ -138,6 +140,7 @@ export class ProfileDraft {
       const options = { ifMatch: this.#etag, keepalive: isLeaving }
       this.#take(await store.pets.profile.update(this.#petId, change, options), sent)
       this.#done.value = new Set([...this.#done.peek(), ...sent.keys()])
+      this.#onSaved()
       // What was typed in the meantime is sent after the next pause.
       return this.#timer === undefined
     } catch (thrown) {
