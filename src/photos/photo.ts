@@ -30,8 +30,11 @@ export type DecodedPhoto = {
   readonly files: Readonly<Record<PhotoFileName, Uint8Array>>
 }
 
+/** Without Buffer: browsers use this file too. */
+const latin1 = (bytes: Uint8Array, from: number, to: number): string =>
+  String.fromCharCode(...bytes.subarray(from, to))
 const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
-  Buffer.from(bytes.subarray(at, at + text.length)).toString('latin1') === text
+  latin1(bytes, at, at + text.length) === text
 
 /** What to do about formats that people try. */
 const otherFormats: readonly [name: string, test: (bytes: Uint8Array) => boolean, advice: string][] = [
@@ -50,8 +53,6 @@ const otherFormats: readonly [name: string, test: (bytes: Uint8Array) => boolean
   ],
   ['PDF', (bytes) => startsWith(bytes, '%PDF'), 'Export it as JPEG.'],
 ]
-const latin1 = (bytes: Uint8Array, from: number, to: number) =>
-  Buffer.from(bytes.subarray(from, to)).toString('latin1')
 
 /** Why a file is not of a supported format, by its content. Undefined if it is. */
 export function unsupportedReason(bytes: Uint8Array): string | undefined {

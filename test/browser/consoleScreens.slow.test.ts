@@ -14,6 +14,7 @@ import {
   screenshot,
   waitUntil,
 } from '../support/console.ts'
+import { animalPageOf } from '../support/consoleAnimalPage.ts'
 import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -26,9 +27,17 @@ let usedKeyId: number
 const { api, service, visit } = useConsole(loopbackAllowed, async (test) => {
   receiver = await startWebhookReceiver()
   await addAnimals(test)
+  await addProfile(test)
   await addKeysAndWebhooks(test)
 })
 after(() => receiver?.stop())
+
+async function addProfile(test: ConsoleTest) {
+  const { addPhoto } = animalPageOf(test)
+  const profile = { description: `Learns fast. ${hostile}`, species: 'dog', breeds: ['Labrador Retriever'] }
+  await api('PATCH', `/pets/1/profile`, profile)
+  for (const alt of ['Milo asleep', hostile]) await addPhoto(1, alt)
+}
 
 async function addKeysAndWebhooks({ service }: ConsoleTest) {
   const { id, key } = await service.makeKey({ name: 'Web site', plan: 'pro' })
@@ -63,7 +72,17 @@ const screens: Screen[] = [
       Promise.all([
         page.getByText('Available').waitFor(),
         page.getByRole('img', { name: /^Requests per minute/ }).waitFor(),
-        page.getByText('was placed').first().waitFor(),
+        page.getByText('was added').first().waitFor(),
+      ]),
+  },
+  {
+    name: 'animal',
+    path: () => 'animals/1',
+    ready: (page) =>
+      Promise.all([
+        page.getByText('added this animal').waitFor(),
+        page.getByText('Labrador Retriever', { exact: true }).waitFor(),
+        page.getByText('No orders for this animal.').waitFor(),
       ]),
   },
   {
@@ -337,6 +356,7 @@ describe('a screen', () => {
         'keys/%3Cb%3E': 'Key not found',
         'keys/999': 'Key not found',
         'webhooks/99': 'Webhook not found',
+        'animals/999': 'Animal not found',
         'AUDIT?x=1': 'Audit log',
       }
       for (const [path, name] of Object.entries(headings)) {

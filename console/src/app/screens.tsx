@@ -28,6 +28,7 @@ export const screens: readonly Screen[] = [
     name: 'Animals',
     icon: 'paw',
     scopes: ['pets:read'],
+    hasDetails: true,
     load: () => import('../screens/Animals/Animals.tsx'),
   },
   {

@@ -23,7 +23,7 @@ export function Button({
       type="button"
       {...rest}
       class={`button button-${kind} button-${size} ${more ?? ''}`}
-      aria-disabled={isBusy ? 'true' : undefined}
+      aria-disabled={isBusy ? 'true' : rest['aria-disabled']}
       {...(isBusy && { onClick: (event: Event) => event.preventDefault() })}
     >
       {isBusy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}

@@ -46,6 +46,7 @@ const shapes = {
   ),
   check: <path d="M5 12.5l4.5 4.5L19 7.5" />,
   copy: <path d="M9 9h10v11H9zM5 15V4h10" />,
+  photo: <path d="M4 6h16v13H4zM4 16l5-5 4 4 3-3 4 4M15 10h.01" />,
   back: <path d="M19 12H5m5 5l-5-5 5-5" />,
   sun: (
     <path d="M12 4V2m0 20v-2m8-8h2M2 12h2m13.7-5.7l1.4-1.4M4.9 19.1l1.4-1.4m0-11.4L4.9 4.9m14.2 14.2l-1.4-1.4M16 12a4 4 0 1 1-8 0 4 4 0 0 1 8 0z" />

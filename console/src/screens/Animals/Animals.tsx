@@ -3,7 +3,7 @@ import type { PetStatus } from '../../../../client/src/index.ts'
 import { loadCategories } from '../../app/categories.ts'
 import { foldText } from '../../app/fold.ts'
 import { isId } from '../../app/ids.ts'
-import { navigate, search } from '../../app/router.ts'
+import { navigate, screenArgument, search } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
 import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
@@ -13,12 +13,18 @@ import { PlaceOrderDialog } from '../Orders/PlaceOrderDialog.tsx'
 import { AnimalDialog } from './AnimalDialog.tsx'
 import { AnimalsTable, type OpenDialog } from './AnimalsTable.tsx'
 import { AnimalsToolbar, type ToolbarValues } from './AnimalsToolbar.tsx'
+import { AnimalPage } from './page/AnimalPage.tsx'
 import { createPetList, filterPets, followPets, type PetList } from './pets.ts'
 
 /** A pause in typing, before the search begins. */
 const typingMs = 250
 
 export default function Animals() {
+  const argument = screenArgument.value
+  return argument === undefined ? <AllAnimals /> : <AnimalPage key={argument} petId={argument} />
+}
+
+function AllAnimals() {
   const [values, setValues] = useToolbar()
   const { list, isName } = usePetList()
   const hasFilters = values.status !== '' || values.categoryId !== ''

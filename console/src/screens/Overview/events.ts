@@ -72,6 +72,17 @@ export function describeEvent(event: StoreEvent): EventDescription {
       return { icon: 'paw', name: event.data.name, text: `was changed, now ${event.data.status}` }
     case 'pet.deleted':
       return { icon: 'paw', name: `Animal ${event.data.id}`, text: 'was removed' }
+    case 'profile.updated':
+      return { icon: 'paw', name: 'Profile', animal: petName(event.data.petId), text: 'was changed' }
+    case 'photo.added':
+    case 'photo.updated':
+    case 'photo.removed':
+      return {
+        icon: 'photo',
+        name: 'Photo',
+        animal: petName(event.data.petId),
+        text: event.type === 'photo.updated' ? 'was changed' : `was ${event.type.slice('photo.'.length)}`,
+      }
     case 'order.placed':
     case 'order.approved':
     case 'order.delivered':

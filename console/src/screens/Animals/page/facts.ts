@@ -1,0 +1,58 @@
+import type { Profile } from '../../../../../client/src/index.ts'
+import { companions } from '../../../../../src/profiles/profile.ts'
+import { now } from '../../../app/clock.ts'
+import { capitalize, pluralize } from '../../../app/format.ts'
+import { formatFee } from './FeeControl.tsx'
+import { optionName } from './fields.ts'
+
+/** What people who are looking for an animal see of its profile. What is unknown is left out. */
+
+type Fact = readonly [name: string, value: string | undefined]
+
+/** "3 years", "5 months" */
+function ageOf({ birthDate, ageGroup }: Profile): string | undefined {
+  if (birthDate === null) return ageGroup === null ? undefined : optionName(ageGroup)
+  const [born, today] = [new Date(birthDate), new Date(now())]
+  const isBefore = today.getUTCDate() < born.getUTCDate()
+  const months =
+    (today.getUTCFullYear() - born.getUTCFullYear()) * 12 +
+    today.getUTCMonth() -
+    born.getUTCMonth() -
+    Number(isBefore)
+  return months < 24 ? pluralize(Math.max(0, months), 'month') : pluralize(Math.floor(months / 12), 'year')
+}
+
+const orMissing = (texts: readonly (string | false)[]): string | undefined =>
+  capitalize(texts.filter((text) => text !== false).join(', ')) || undefined
+
+/** "Dogs, cats" */
+const goodWithOf = ({ goodWith }: Profile, answer: string): string | undefined =>
+  orMissing(companions.filter((name) => goodWith[name] === answer))
+
+const nameOrMissing = (value: string | null): string | undefined =>
+  value === null ? undefined : optionName(value)
+
+export const factsOf = (profile: Profile): readonly Fact[] => [
+  ['Species', nameOrMissing(profile.species)],
+  ['Breed', orMissing([...profile.breeds, profile.mixed === true && 'mixed'])],
+  ['Sex', nameOrMissing(profile.sex)],
+  ['Age', ageOf(profile)],
+  ['Size', nameOrMissing(profile.size)],
+  ['Coat', nameOrMissing(profile.coat)],
+  ['Colors', orMissing(profile.colors)],
+  [
+    'Health',
+    orMissing([
+      profile.altered === true && 'spayed or neutered',
+      profile.vaccinated === true && 'vaccinated',
+      profile.specialNeeds === true && 'special needs',
+    ]),
+  ],
+  ['House-trained', profile.houseTrained === null ? undefined : profile.houseTrained ? 'Yes' : 'No'],
+  ['Good with', goodWithOf(profile, 'yes')],
+  ['Selective with', goodWithOf(profile, 'selective')],
+  ['Not with', goodWithOf(profile, 'no')],
+  ['Children', profile.minChildAge === null ? undefined : `From ${pluralize(profile.minChildAge, 'year')}`],
+  ['Fee', profile.fee ? formatFee(profile.fee) : undefined],
+  ...Object.entries(profile.attributes),
+]

@@ -1,0 +1,192 @@
+import { signal } from '@preact/signals'
+import { headersOf, type Int64, type Profile, type ProfileChange } from '../../../../../client/src/index.ts'
+import { isAbort, type RequestError, toRequestError } from '../../../app/errors.ts'
+import { store } from '../../../app/store.ts'
+
+/** A profile that is saved while it is edited. Fields that others change in the meantime are kept apart. */
+
+export type FieldName = keyof ProfileChange
+
+/** `base` is the value that the person saw before the first change. */
+type Edit = { readonly base: unknown; readonly value: unknown }
+
+/** A pause in typing, before the change is sent. */
+const pauseMs = 800
+/** How often a save is tried again because someone else has changed other fields in the meantime. */
+const attemptsMax = 5
+
+/** An id can be a bigint, which is not JSON. */
+const textOf = (value: unknown): string =>
+  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part)) ?? ''
+export const isSame = (a: unknown, b: unknown): boolean => textOf(a) === textOf(b)
+
+const without = <Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): ReadonlyMap<Key, Value> =>
+  new Map([...map].filter(([other]) => other !== key))
+
+export type SaveState = 'saving' | 'saved' | 'failed' | undefined
+
+export class ProfileDraft {
+  readonly #petId: Int64
+  readonly #onSaved: () => void
+  readonly #saved
+  readonly #edits = signal<ReadonlyMap<FieldName, Edit>>(new Map())
+  readonly #errors = signal<ReadonlyMap<FieldName, string>>(new Map())
+  /** The values of the request that is under way. */
+  readonly #sent = signal<ReadonlyMap<FieldName, unknown>>(new Map())
+  readonly #done = signal<ReadonlySet<FieldName>>(new Set())
+  /** Why the last save failed, if it was not because of a field. */
+  readonly failure = signal<RequestError | undefined>(undefined)
+  #etag: string
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isSaving = false
+
+  constructor(profile: Profile, etag: string, onSaved: () => void) {
+    this.#onSaved = onSaved
+    this.#petId = profile.petId
+    this.#saved = signal<Profile>(profile)
+    this.#etag = etag
+  }
+
+  /** Takes over what was loaded, unless it is older than what was saved. */
+  receive(profile: Profile, etag: string): void {
+    const { updatedAt } = this.#saved.peek()
+    if (this.#isSaving || (updatedAt !== null && (profile.updatedAt ?? '') < updatedAt)) return
+    this.#saved.value = profile
+    this.#etag = etag
+  }
+
+  value(name: FieldName): unknown {
+    const edit = this.#edits.value.get(name)
+    return edit ? edit.value : this.#saved.value[name]
+  }
+
+  error(name: FieldName): string | undefined {
+    return this.#errors.value.get(name)
+  }
+
+  /** What someone else has saved, while the person has changed the same field. */
+  conflict(name: FieldName): { theirs: unknown } | undefined {
+    const edit = this.#edits.value.get(name)
+    const theirs = this.#saved.value[name]
+    const isConflict = edit && !isSame(edit.base, theirs) && !isSame(edit.value, theirs)
+    return isConflict && !this.#sent.value.has(name) ? { theirs } : undefined
+  }
+
+  /** How far the changes of some fields are. */
+  state(names: readonly FieldName[]): SaveState {
+    if (names.some((name) => this.#sent.value.has(name))) return 'saving'
+    const isDirty = names.some((name) => this.#edits.value.has(name))
+    if (isDirty && this.failure.value) return 'failed'
+    return !isDirty && names.some((name) => this.#done.value.has(name)) ? 'saved' : undefined
+  }
+
+  set(name: FieldName, value: unknown): void {
+    const edit = this.#edits.peek().get(name)
+    const saved = this.#saved.peek()[name]
+    const base = edit ? edit.base : saved
+    const rest = without(this.#edits.peek(), name)
+    const isUnchanged = isSame(value, saved) && isSame(base, saved) && !this.#sent.peek().has(name)
+    this.#edits.value = isUnchanged ? rest : new Map([...rest, [name, { base, value }]])
+    this.#errors.value = without(this.#errors.peek(), name)
+    this.failure.value = undefined
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.save(), pauseMs)
+  }
+
+  /** Ends a conflict with the value of the person. */
+  keepMine(name: FieldName): void {
+    const edit = this.#edits.peek().get(name)
+    if (!edit) return
+    this.#edits.value = new Map(this.#edits.peek()).set(name, { ...edit, base: this.#saved.peek()[name] })
+    void this.save()
+  }
+
+  /** Ends a conflict with the value of the other person. */
+  useTheirs(name: FieldName): void {
+    this.#edits.value = without(this.#edits.peek(), name)
+    this.#errors.value = without(this.#errors.peek(), name)
+  }
+
+  /** Sends what can be sent now. `isLeaving`: the page is being closed. */
+  async save(isLeaving = false): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.failure.value = undefined
+    if (this.#isSaving) return
+    this.#isSaving = true
+    for (let attempt = 0; attempt < attemptsMax && (await this.#send(isLeaving)); attempt++);
+    this.#isSaving = false
+  }
+
+  /** Whether something was typed that is not saved. */
+  get isDirty(): boolean {
+    return this.#edits.peek().size > 0
+  }
+
+  #ready(): ReadonlyMap<FieldName, unknown> {
+    const ready = [...this.#edits.peek()].filter(
+      ([name]) => !this.#errors.peek().has(name) && !this.conflict(name),
+    )
+    return new Map(ready.map(([name, { value }]) => [name, value]))
+  }
+
+  /** Returns whether there is more to send. */
+  async #send(isLeaving: boolean): Promise<boolean> {
+    const sent = this.#ready()
+    if (sent.size === 0) return false
+    this.#sent.value = sent
+    try {
+      const change = Object.fromEntries(sent) as ProfileChange
+      const options = { ifMatch: this.#etag, keepalive: isLeaving }
+      this.#take(await store.pets.profile.update(this.#petId, change, options), sent)
+      this.#done.value = new Set([...this.#done.peek(), ...sent.keys()])
+      this.#onSaved()
+      // What was typed in the meantime is sent after the next pause.
+      return this.#timer === undefined
+    } catch (thrown) {
+      return isAbort(thrown) ? false : await this.#handle(toRequestError(thrown), sent)
+    } finally {
+      this.#sent.value = new Map()
+    }
+  }
+
+  /** The profile after a save. What was typed in the meantime is a change of what was saved. */
+  #take(profile: Profile, sent: ReadonlyMap<FieldName, unknown>): void {
+    const edits = [...this.#edits.peek()].flatMap(([name, edit]): [FieldName, Edit][] => {
+      if (!sent.has(name)) return [[name, edit]]
+      return isSame(edit.value, sent.get(name)) ? [] : [[name, { ...edit, base: profile[name] }]]
+    })
+    this.#etag = headersOf(profile).get('etag') ?? this.#etag
+    this.#saved.value = profile
+    this.#edits.value = new Map(edits)
+  }
+
+  async #handle(error: RequestError, sent: ReadonlyMap<FieldName, unknown>): Promise<boolean> {
+    if (error.code === 'precondition_failed') return this.#loadCurrent()
+    const messages = new Map(this.#errors.peek())
+    for (const name of sent.keys()) {
+      const message = error.detail(`/${name}`)
+      if (message !== undefined) messages.set(name, message)
+    }
+    if (error.code === 'external_id_in_use') messages.set('externalId', error.message)
+    const isExplained = messages.size > this.#errors.peek().size
+    this.#errors.value = messages
+    if (!isExplained) this.failure.value = error
+    // The other fields are sent without those.
+    return isExplained
+  }
+
+  /** After someone else was faster. Changes of other fields do not matter. */
+  async #loadCurrent(): Promise<boolean> {
+    try {
+      const profile = await store.pets.profile.get(this.#petId, { view: 'staff' })
+      this.#take(profile, new Map())
+      const edits = [...this.#edits.peek()].filter(([name, { value }]) => !isSame(value, profile[name]))
+      this.#edits.value = new Map(edits)
+      return true
+    } catch (thrown) {
+      if (!isAbort(thrown)) this.failure.value = toRequestError(thrown)
+      return false
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe } from 'node:test'
+import sharp from 'sharp'
+import { browserTest, type PageVisit } from '../support/browser.ts'
+import { assertFits, assertSoundInBoth, phone } from '../support/console.ts'
+import { animalPageOf, chooseFiles, part, photoTexts } from '../support/consoleAnimalPage.ts'
+import { addCategories } from '../support/consoleAnimals.ts'
+import { eventually } from '../support/eventually.ts'
+import { jpeg } from '../support/images.ts'
+import { useConsole } from '../support/useConsole.ts'
+
+const test = useConsole({}, addCategories)
+const { api, service } = test
+const { addPet, addPhoto, photosOf, profileOf, withPage } = animalPageOf(test)
+
+/** A picture that cannot be compressed. */
+const noise = (width: number, height: number) =>
+  sharp(randomBytes(width * height * 3), { raw: { width, height, channels: 3 } })
+
+describe('the page of an animal', () => {
+  browserTest('reduces a file that is too large, and rejects one that the browser cannot read', async () => {
+    const id = await addPet('Large')
+    const large = await noise(2_400, 2_000).png({ compressionLevel: 0 }).toBuffer()
+    assert.ok(large.length > 10 * 1024 * 1024)
+    await withPage(id, async ({ page }) => {
+      await chooseFiles(page, [
+        { name: 'large.png', mimeType: 'image/png', buffer: large },
+        { name: 'broken.jpg', mimeType: 'image/jpeg', buffer: Buffer.alloc(large.length) },
+      ])
+      await part(page, 'Photos').getByText('1 of 20').waitFor()
+      await page.getByText('this browser cannot reduce it').waitFor()
+      assert.equal((await photosOf(id)).length, 1)
+    })
+  })
+
+  browserTest('does not add a photo twice if its response was lost', async () => {
+    const id = await addPet('Twice')
+    await withPage(id, async ({ page }) => {
+      await page.route('**/photos', async (route) => {
+        await route.fetch()
+        await route.abort()
+      })
+      await chooseFiles(page, [{ name: 'one.jpg', mimeType: 'image/jpeg', buffer: await jpeg() }])
+      await page.getByText('The service cannot be reached.').waitFor()
+      await page.unroute('**/photos')
+      await page.getByRole('button', { name: 'Retry' }).click()
+      await page.getByText('Added', { exact: true }).waitFor()
+      assert.equal((await photosOf(id)).length, 1)
+    })
+  })
+
+  browserTest('orders photos by dragging', async () => {
+    const id = await addPet('Dragged')
+    for (const alt of ['first', 'second', 'third']) await addPhoto(id, alt)
+    await withPage(id, async ({ page }) => {
+      const tile = (alt: string) => page.getByRole('listitem').filter({ hasText: alt })
+      await tile('first').dragTo(tile('third'))
+      await eventually('the order', async () => (await photosOf(id))[2]?.alt === 'first')
+      assert.deepEqual(await photoTexts(page), ['second', 'third', 'first'])
+    })
+  })
+
+  browserTest('notices a conflict without live updates, and keeps the other value', async () => {
+    const scopes = ['pets:read', 'pets:write']
+    const { key } = await service.makeKey({ name: 'No events', plan: 'business', scopes })
+    const id = await addPet('Quiet', { description: 'Calm.', staffNotes: 'Old.' })
+    const edit = async ({ page }: PageVisit) => {
+      await api('PATCH', `/pets/${id}/profile`, { description: 'Very calm.' })
+      // Another field is saved, although the profile has changed.
+      await page.getByLabel('Notes').fill('New.')
+      await part(page, 'For staff').getByText('Saved').waitFor()
+      await api('PATCH', `/pets/${id}/profile`, { description: 'Not calm.' })
+      await page.getByRole('textbox', { name: 'Description' }).fill('Calm and kind.')
+      await page.getByRole('button', { name: 'Use theirs' }).click()
+      assert.equal(await page.getByRole('textbox', { name: 'Description' }).inputValue(), 'Not calm.')
+      const { description, staffNotes } = await profileOf(id)
+      assert.deepEqual([description, staffNotes], ['Not calm.', 'New.'])
+    }
+    await withPage(id, edit, { key })
+  })
+
+  browserTest('saves what is typed when another screen is shown', async () => {
+    const id = await addPet('Leaving')
+    await withPage(id, async ({ page }) => {
+      await page.getByRole('textbox', { name: 'Description' }).fill('Typed at the end.')
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await eventually('the change', async () => (await profileOf(id)).description === 'Typed at the end.')
+    })
+  })
+
+  browserTest('is edited with all its controls, and fits on a narrow phone', async () => {
+    const other = await addPet('Companion')
+    const id = await addPet('Complete', { description: 'Calm. '.repeat(200) })
+    await addPhoto(id, 'A photo with a long text that needs more than one line on a phone')
+    const edit = async (opened: PageVisit) => {
+      const { page } = opened
+      await part(page, 'Basics').getByLabel('Breeds').fill('Labrador, Poodle')
+      await page.getByLabel('Birth date', { exact: true }).fill('2020-01-31')
+      await page.getByRole('group', { name: 'Dogs' }).getByRole('button', { name: 'Selective' }).click()
+      await page.getByLabel('Adopted together with').fill('Companion')
+      await page.getByRole('button', { name: 'Companion' }).click()
+      await page.getByRole('button', { name: 'Add detail' }).click()
+      await page.getByLabel('Name of detail 1').fill('Toy')
+      await page.getByLabel('Text of detail 1').fill('Duck')
+      await eventually('the profile', async () => (await profileOf(id)).attributes.Toy === 'Duck')
+      const { breeds, birthDate, goodWith, bondedWith } = await profileOf(id)
+      assert.deepEqual(breeds, ['Labrador', 'Poodle'])
+      assert.deepEqual([birthDate, goodWith.dogs, bondedWith], ['2020-01-31', 'selective', [other]])
+      await assertSoundInBoth(opened, 'animal-narrow')
+      await page.setViewportSize({ width: 390, height: 844 })
+      await assertFits(page)
+    }
+    await withPage(id, edit, { ...phone, viewport: { width: 320, height: 640 } })
+  })
+})
