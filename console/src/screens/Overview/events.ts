@@ -72,6 +72,14 @@ export function describeEvent(event: StoreEvent): EventDescription {
       return { icon: 'paw', name: event.data.name, text: `was changed, now ${event.data.status}` }
     case 'pet.deleted':
       return { icon: 'paw', name: `Animal ${event.data.id}`, text: 'was removed' }
+    case 'profile.updated':
+      return { icon: 'paw', name: petName(event.data.petId), text: 'has a changed profile' }
+    case 'photo.added':
+      return { icon: 'paw', name: petName(event.data.petId), text: 'has a new photo' }
+    case 'photo.updated':
+      return { icon: 'paw', name: petName(event.data.petId), text: 'has a changed photo' }
+    case 'photo.removed':
+      return { icon: 'paw', name: petName(event.data.petId), text: 'has one photo less' }
     case 'order.placed':
     case 'order.approved':
     case 'order.delivered':
