@@ -22,7 +22,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   const { label, length, itemAt, keyOf, onEnd, footer, widthMin, gap, heightOf, render } = props
   const isPrinted = isPrinting.value
   const container = useRef<HTMLElement>(null)
-  const { top, height, width } = useViewport(container)
+  const { top, height, width, scrollbarWidth } = useViewport(container)
   const columns = Math.max(2, Math.floor((width + gap) / (widthMin + gap)))
   const cardHeight = Math.round(heightOf((width - gap * (columns - 1)) / columns))
   const rowHeight = cardHeight + gap
@@ -35,8 +35,15 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   useEnd(!isPrinted && width > 0 && rows - last < endDistance, { length, onEnd })
   const shown = width === 0 ? [] : range(first * columns, Math.min(length, last * columns))
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <section class="table-scroll" ref={container} tabIndex={0} aria-label={`${label}, scrollable`}>
+    <section
+      class="table-scroll"
+      ref={container}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+      tabIndex={0}
+      aria-label={`${label}, scrollable`}
+      // The scrollbar is beside the cards, in the margin of the page.
+      style={{ marginInlineEnd: `-${scrollbarWidth}px` }}
+    >
       <ul
         class="grid"
         aria-label={label}

@@ -34,15 +34,17 @@ export function useKeptScroll(container: Container, isPrinted: boolean): void {
   }, [isPrinted])
 }
 
+type Viewport = { top: number; height: number; width: number; scrollbarWidth: number }
+
 /** What is visible of a region that scrolls. */
-export function useViewport(container: Container): { top: number; height: number; width: number } {
-  const [viewport, setViewport] = useState({ top: 0, height: 600, width: 0 })
+export function useViewport(container: Container): Viewport {
+  const [viewport, setViewport] = useState({ top: 0, height: 600, width: 0, scrollbarWidth: 0 })
   useLayoutEffect(() => {
     const element = container.current
     if (!element) return
     const measure = () => {
       const { scrollTop: top, clientHeight: height, clientWidth: width } = element
-      setViewport({ top, height, width })
+      setViewport({ top, height, width, scrollbarWidth: element.offsetWidth - width })
     }
     measure()
     element.addEventListener('scroll', measure, { passive: true })

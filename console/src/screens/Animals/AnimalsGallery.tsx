@@ -14,7 +14,7 @@ import { SelectBox } from './selection.tsx'
 import './gallery.css'
 
 /** In pixels. The text has the height of .animal-text in gallery.css. */
-const textHeight = 104
+const textHeight = 98
 const widthMin = { desktop: 208, phone: 136 }
 const gap = { desktop: 16, phone: 10 }
 

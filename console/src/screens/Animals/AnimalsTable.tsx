@@ -38,18 +38,8 @@ const columnsFor = ({ list, selection, onDialog }: Omit<AnimalsViewProps, 'empty
   ...(hasScope('pets:write') ? [selectColumn(selection)] : []),
   { name: 'Name', render: (animal) => <NameCell animal={animal} /> },
   {
-    name: 'About',
-    width: '26%',
-    isHiddenOnTablet: true,
-    render: ({ about }) => (
-      <span class="muted" title={about}>
-        {about}
-      </span>
-    ),
-  },
-  {
     name: 'Category',
-    width: '15%',
+    width: '18%',
     isHiddenOnPhone: true,
     render: ({ categoryId }) => <span title={categoryName(categoryId)}>{categoryName(categoryId)}</span>,
   },
@@ -84,6 +74,9 @@ const statusColumn: Column<Animal> = {
   render: ({ status }) => <StatusChip status={status} />,
 }
 
+const detailsOf = ({ listed, about }: Animal): string =>
+  [...(listed ? [] : ['Not listed']), ...(about === '' ? [] : [about])].join(' · ')
+
 const NameCell = ({ animal }: { animal: Animal }) => (
   <div class="animal-cell">
     {!isPrinting.value && <AnimalPhoto animal={animal} sizes="40px" />}
@@ -91,7 +84,7 @@ const NameCell = ({ animal }: { animal: Animal }) => (
       <a class="cell-link" href={hrefOf(`animals/${animal.id}`)} title={animal.name}>
         {animal.name}
       </a>
-      {!isPhone.value && !animal.listed && <span class="cell-detail">Not listed</span>}
+      {!isPhone.value && <span class="cell-detail-always">{detailsOf(animal)}</span>}
       {isPhone.value && (
         <span class="cell-detail">
           <StatusChip status={animal.status} /> <Name>{categoryName(animal.categoryId)}</Name> ·{' '}

@@ -31,6 +31,11 @@ export function AnimalsToolbar({ values, species, onChange }: AnimalsToolbarProp
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const count = countFilters(values)
+  const clear = isFiltered(values) && (
+    <Button kind="quiet" onClick={() => onChange(noFilters)}>
+      Clear<span class="visually-hidden"> search and filters</span>
+    </Button>
+  )
   return (
     <search class="toolbar animals-toolbar">
       <div class="search">
@@ -50,11 +55,7 @@ export function AnimalsToolbar({ values, species, onChange }: AnimalsToolbarProp
           Filters{count > 0 && ` (${count})`}
         </Button>
       )}
-      {isFiltered(values) && (
-        <Button kind="quiet" onClick={() => onChange(noFilters)}>
-          Clear<span class="visually-hidden"> search and filters</span>
-        </Button>
-      )}
+      {!isPhone.value && clear}
       <Segments
         label="Show as"
         class="animals-view"
@@ -67,6 +68,7 @@ export function AnimalsToolbar({ values, species, onChange }: AnimalsToolbarProp
       />
       <div id={id} class="filters" hidden={isPhone.value && !isOpen}>
         <FilterFields values={values} species={species} onChange={onChange} />
+        {isPhone.value && clear}
       </div>
     </search>
   )
@@ -90,9 +92,9 @@ function FilterFields({ values, species, onChange }: AnimalsToolbarProps) {
   )
   return (
     <>
-      {select('status', 'Status', named('All statuses', petStatuses))}
+      {select('status', 'Status', named('Any status', petStatuses))}
       {hasScope('categories:read') &&
-        select('category', 'Category', [{ value: '', label: 'All categories' }, ...categoryOptions()])}
+        select('category', 'Category', [{ value: '', label: 'Any category' }, ...categoryOptions()])}
       <input
         class={`input ${values.species === '' ? '' : 'input-active'}`}
         list={id}

@@ -26,6 +26,8 @@ export const noFilters: Filters = {
   ...{ status: '', category: '', species: '', sex: '', age: '', size: '', listed: '', q: '' },
 }
 
+const names = Object.keys(noFilters) as (keyof Filters)[]
+
 /** As many as the API accepts. */
 const wordsMax = 8
 export const textLengthMax = 200
@@ -55,7 +57,7 @@ export const viewIn = (search: string): View =>
 
 export function addressOf(filters: Filters, view: View): string {
   const query = new URLSearchParams()
-  for (const name of Object.keys(noFilters) as (keyof Filters)[]) {
+  for (const name of names) {
     const value = filters[name].trim()
     if (value !== '') query.set(name, value)
   }
@@ -64,8 +66,8 @@ export function addressOf(filters: Filters, view: View): string {
 }
 
 /** How many are chosen, without the search. */
-export const countFilters = ({ q: _, ...filters }: Filters): number =>
-  Object.values(filters).filter((value) => value.trim() !== '').length
+export const countFilters = (filters: Filters): number =>
+  names.filter((name) => name !== 'q' && filters[name].trim() !== '').length
 
 export const isFiltered = (filters: Filters): boolean => countFilters(filters) > 0 || filters.q.trim() !== ''
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Int64 } from '../../../../client/src/index.ts'
-import { pluralize } from '../../app/format.ts'
+import { formatCount } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import type { Animal } from './animal.ts'
 import type { PetList } from './animalList.ts'
@@ -60,14 +60,14 @@ type SelectionBarProps = { selection: Selection; onChange(): void }
 /** Before the animals in the document, so that it is near the filters by keyboard. It is shown at the bottom. */
 export const SelectionBar = ({ selection, onChange }: SelectionBarProps) => (
   <section class="selection" aria-label="Selection" hidden={selection.ids.size === 0}>
-    <strong role="status">{pluralize(selection.ids.size, 'animal')} selected</strong>
+    <strong role="status">{formatCount(selection.ids.size)} selected</strong>
     {!selection.isAll && (
       <Button size="small" kind="quiet" onClick={() => selection.toggleAll(true)}>
-        Select all loaded
+        Select all<span class="visually-hidden"> loaded</span>
       </Button>
     )}
     <Button size="small" kind="quiet" onClick={() => selection.set([])}>
-      Clear selection
+      Clear<span class="visually-hidden"> selection</span>
     </Button>
     <Button size="small" kind="primary" onClick={onChange}>
       Change…
