@@ -14,7 +14,7 @@ import {
   screenshot,
   waitUntil,
 } from '../support/console.ts'
-import { addAnimals, addRequests } from '../support/consoleData.ts'
+import { addAnimals, addProfiles, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
@@ -26,6 +26,7 @@ let usedKeyId: number
 const { api, service, visit } = useConsole(loopbackAllowed, async (test) => {
   receiver = await startWebhookReceiver()
   await addAnimals(test)
+  await addProfiles(test)
   await addKeysAndWebhooks(test)
 })
 after(() => receiver?.stop())
@@ -98,6 +99,12 @@ const animalsScreen: Screen = {
   ready: (page) => page.getByText('Rocky').waitFor(),
 }
 
+const galleryScreen: Screen = {
+  name: 'gallery',
+  path: () => 'animals?view=gallery',
+  ready: (page) => page.getByRole('article').filter({ hasText: 'Rocky' }).waitFor(),
+}
+
 const ordersScreen: Screen = {
   name: 'orders',
   path: () => 'orders',
@@ -123,7 +130,7 @@ for (const [size, options] of Object.entries({ phone, desktop })) {
       async (opened) => {
         const { page } = opened
         await page.locator('main.content').waitFor()
-        for (const { name, path, ready } of [animalsScreen, ...screens]) {
+        for (const { name, path, ready } of [animalsScreen, galleryScreen, ...screens]) {
           await t.test(name, async () => {
             await goTo(page, path())
             await ready(page)
@@ -448,7 +455,7 @@ async function recordMotion(page: Page): Promise<string[]> {
     document.addEventListener('transitionrun', ({ propertyName }) => motion.push(propertyName))
   `)
   const held = Promise.withResolvers<void>()
-  await page.route('**/v1/pets?*', (route) => held.promise.then(() => route.continue()))
+  await page.route('**/v1/listings?*', (route) => held.promise.then(() => route.continue()))
   await goTo(page, 'animals')
   await page.getByRole('status', { name: 'Loading animals' }).waitFor()
   await nextFrame(page)

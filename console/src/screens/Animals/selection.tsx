@@ -4,6 +4,7 @@ import { formatCount } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import type { Animal } from './animal.ts'
 import type { PetList } from './animalList.ts'
+import './selection.css'
 
 /** The animals that are chosen, to change them together. */
 
