@@ -35,9 +35,9 @@ export function useSelection(list: PetList): Selection {
 
 export const SelectBox = ({ selection, animal }: { selection: Selection; animal: Animal }) => (
   <label class="select-box">
-    <span class="visually-hidden">Select {animal.name}</span>
     <input
       type="checkbox"
+      aria-label={`Select ${animal.name}`}
       checked={selection.ids.has(animal.id)}
       onChange={(event) => selection.toggle(animal.id, event.currentTarget.checked)}
     />
@@ -46,9 +46,9 @@ export const SelectBox = ({ selection, animal }: { selection: Selection; animal:
 
 export const SelectAll = ({ selection }: { selection: Selection }) => (
   <label class="select-box">
-    <span class="visually-hidden">Select all loaded animals</span>
     <input
       type="checkbox"
+      aria-label="Select all loaded animals"
       checked={selection.isAll}
       indeterminate={selection.ids.size > 0 && !selection.isAll}
       onChange={(event) => selection.toggleAll(event.currentTarget.checked)}
