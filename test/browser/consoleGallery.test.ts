@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertAccessible, assertFits, assertSound, phone } from '../support/console.ts'
+import { assertAccessible, assertFits, assertSound, goTo, phone } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { addPhoto } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
@@ -60,6 +60,8 @@ describe('the gallery', () => {
         await row(page, 'Maple').locator('img').waitFor()
         assert.match(page.url(), /\/console\/animals$/)
         await assertFits(page)
+        await goTo(page, 'animals?view=gallery')
+        await card(page, 'Maple').waitFor()
       },
       phone,
     )

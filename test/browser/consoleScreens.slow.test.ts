@@ -14,7 +14,7 @@ import {
   screenshot,
   waitUntil,
 } from '../support/console.ts'
-import { addAnimals, addProfiles, addRequests } from '../support/consoleData.ts'
+import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
@@ -26,7 +26,6 @@ let usedKeyId: number
 const { api, service, visit } = useConsole(loopbackAllowed, async (test) => {
   receiver = await startWebhookReceiver()
   await addAnimals(test)
-  await addProfiles(test)
   await addKeysAndWebhooks(test)
 })
 after(() => receiver?.stop())

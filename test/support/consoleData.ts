@@ -11,9 +11,11 @@ const minuteMs = 60_000
 
 const animals = ['Milo', 'Luna', 'Charlie', 'Bella', 'Oskar', 'Nala', 'Simba', 'Coco', 'Rocky', 'Daisy']
 
-export async function addAnimals({ api }: ConsoleTest): Promise<void> {
+export async function addAnimals(test: ConsoleTest): Promise<void> {
+  const { api } = test
   await api('POST', '/categories', { name: 'Dogs' })
   for (const name of animals) await api('POST', '/pets', { name, categoryId: 1 })
+  await addProfiles(test)
   for (const petId of [2, 3, 4, 5]) {
     const order = await api('POST', '/store/orders', { petId, customer: { name: 'Ada Example' } })
     if (petId < 5) await api('PATCH', `/store/orders/${order.id}`, { status: 'approved' })
@@ -36,7 +38,7 @@ const photos = [
 ] as const
 
 /** Adds profiles to the first animals, and photos to most of them. */
-export async function addProfiles({ api, service }: ConsoleTest): Promise<void> {
+async function addProfiles({ api, service }: ConsoleTest): Promise<void> {
   for (const [index, profile] of profiles.entries()) await api('PATCH', `/pets/${index + 1}/profile`, profile)
   for (const [index, [left, right, width, height]] of photos.entries()) {
     const body = await picture(width, height, left, right).jpeg().toBuffer()

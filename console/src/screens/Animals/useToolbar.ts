@@ -13,19 +13,20 @@ const write = ({ view, ...filters }: ToolbarValues): void =>
   navigate(addressOf(filters, view), { replace: true })
 
 type Typed = Pick<Filters, 'q' | 'species'>
+const typedIn = ({ q, species }: Filters): Typed => ({ q, species })
 const isSame = (a: Typed, b: Typed) => a.q.trim() === b.q.trim() && a.species.trim() === b.species.trim()
 
 /** All values are in the URL, so that a link, a reload and the way back show the same animals. */
 export function useToolbar(): [ToolbarValues, (changes: Partial<ToolbarValues>) => void] {
   const inUrl = valuesInUrl()
   /** What is typed is in the URL after a pause: browsers limit how often it changes. */
-  const [typed, setTyped] = useState<Typed>(inUrl)
+  const [typed, setTyped] = useState(() => typedIn(inUrl))
   /** What this function has written to the URL. */
-  const written = useRef<Typed>(inUrl)
+  const written = useRef(typed)
   useEffect(() => {
     if (isSame(inUrl, written.current)) return
-    written.current = inUrl
-    setTyped({ q: inUrl.q, species: inUrl.species })
+    written.current = typedIn(inUrl)
+    setTyped(written.current)
   }, [inUrl.q, inUrl.species])
   useEffect(() => {
     if (isSame(typed, written.current)) return
