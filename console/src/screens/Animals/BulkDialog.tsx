@@ -14,6 +14,7 @@ import type { PetList } from './animalList.ts'
 import { type BulkChange, type BulkFailure, changeAnimals } from './bulk.ts'
 
 const locationLengthMax = 80
+const failuresShown = 100
 
 type Fields = { field: 'status' | 'category' | 'listed' | 'location'; value: string }
 
@@ -137,11 +138,11 @@ const Progress = ({ done, total }: { done: number; total: number }) => (
 
 const Failures = ({ failures }: { failures: readonly BulkFailure[] }) => (
   <Notice tone="danger">
-    <p role="alert">
+    <p>
       <strong>{pluralize(failures.length, 'animal')} not changed</strong>
     </p>
     <ul class="bulk-failures">
-      {failures.map(({ id, name, reason }) => (
+      {failures.slice(0, failuresShown).map(({ id, name, reason }) => (
         <li key={String(id)}>
           <strong>
             <Name>{name}</Name>
@@ -150,5 +151,6 @@ const Failures = ({ failures }: { failures: readonly BulkFailure[] }) => (
         </li>
       ))}
     </ul>
+    {failures.length > failuresShown && <p>And {formatCount(failures.length - failuresShown)} more.</p>}
   </Notice>
 )

@@ -7,8 +7,7 @@ import type { Animal } from './animal.ts'
 
 /** Which animals are shown, and how. All of it is in the URL. */
 
-export const views = ['table', 'gallery'] as const
-export type View = (typeof views)[number]
+export type View = 'table' | 'gallery'
 
 /** Empty text is any. */
 export type Filters = {
@@ -33,7 +32,7 @@ const wordsMax = 8
 export const textLengthMax = 200
 export const speciesLengthMax = 40
 /** The API finds the beginning of a word from this length. */
-export const prefixLengthMin = 3
+const prefixLengthMin = 3
 
 export function filtersIn(search: string): Filters {
   const query = new URLSearchParams(search)

@@ -11,7 +11,7 @@ import { type Filters, isFiltered, viewQuery } from './filters.ts'
 /** Changes of this time are read together. */
 const collectMs = 300
 /** A search finds a change when it is indexed. */
-const searchCollectMs = 1_000
+const searchCollectMs = 2_000
 /** Single animals that are read at a time. The others wait. */
 const readsMax = 4
 /** If more animals wait, the first pages are read instead. */
@@ -20,20 +20,24 @@ const pagesRead = 2
 
 /** Keeps the list current while it is shown. Returns a function that ends it. */
 export function followAnimals(list: PetList, filters: Filters): () => void {
-  const changes = new ChangedAnimals(list, filters.q.trim() !== '')
+  const isSearch = filters.q.trim() !== ''
+  const changes = new ChangedAnimals(list, isSearch)
   const end = followEvents(
     (event) => {
-      if (event.type === 'pet.deleted') list.remove(event.data.id)
-      else if (event.type === 'pet.created' || event.type === 'pet.updated') {
+      if (event.type === 'pet.deleted') {
+        list.remove(event.data.id)
+        changes.note(event.data.id)
+      } else if (event.type === 'pet.created' || event.type === 'pet.updated') {
         const { data: pet } = event
-        const isShown = list.find(pet.id) !== undefined
-        // It has no profile yet, so it meets no other filter.
-        if (!isShown && event.type === 'pet.created' && !isFiltered(filters)) list.upsert(withoutProfile(pet))
-        else putPet(list, pet)
-        highlight(pet.id)
         changes.note(pet.id)
-        if (!isShown && isFiltered(filters)) changes.add(pet.id)
-        else if (filters.q.trim() !== '') changes.add(pet.id)
+        const isShown = list.find(pet.id) !== undefined
+        // It has no profile yet, so only the API can tell whether it meets filters.
+        const isAdded = event.type === 'pet.created' && !isFiltered(filters)
+        if (isShown) putPet(list, pet)
+        else if (isAdded) list.upsert(withoutProfile(pet))
+        // A response that is on its way may contain the animal as it was.
+        if (isSearch || !(isShown || isAdded)) changes.add(pet.id)
+        highlight(pet.id)
       } else if (event.type.startsWith('profile.') || event.type.startsWith('photo.'))
         changes.add((event.data as { petId: Int64 }).petId)
     },
@@ -52,8 +56,9 @@ class ChangedAnimals {
   readonly #list: PetList
   readonly #isSearch: boolean
   readonly #waiting = new Set<Int64>()
-  /** Animals that events have changed while they were read. */
-  readonly #noted = new Set<Int64>()
+  /** The animal that is read, and whether an event has changed it since then. */
+  #reading: Int64 | undefined
+  #isStale = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #isEnded = false
 
@@ -71,7 +76,7 @@ class ChangedAnimals {
 
   /** The response of a read that runs may be older than a change. */
   note(id: Int64): void {
-    this.#noted.add(id)
+    if (id === this.#reading) this.#isStale = true
   }
 
   end(): void {
@@ -97,11 +102,12 @@ class ChangedAnimals {
 
   async #read(id: Int64): Promise<void> {
     this.#waiting.delete(id)
-    this.#noted.delete(id)
+    this.#reading = id
+    this.#isStale = false
     try {
       const animal = toAnimal(await store.listings.get(id, viewQuery()))
       if (this.#isEnded) return
-      if (this.#noted.has(id)) this.#waiting.add(id)
+      if (this.#isStale) this.#waiting.add(id)
       else {
         this.#list.upsert(animal)
         highlight(id)
