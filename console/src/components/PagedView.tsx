@@ -14,12 +14,15 @@ type PagedViewProps<T extends Item> = {
   noun: string
   /** Instead of a view without items. */
   empty: ComponentChildren
+  /** Instead of grey rows, while the first page is loaded. */
+  loading?: ComponentChildren
   class: string
   children(items: VirtualItems<T>): ComponentChildren
 }
 
 /** A long list that is loaded page by page as the person scrolls, in each of its states. */
-export function PagedView<T extends Item>({ list, noun, empty, class: name, children }: PagedViewProps<T>) {
+export function PagedView<T extends Item>(props: PagedViewProps<T>) {
+  const { list, noun, empty, class: name, children } = props
   const { length } = list.size.value
   const state = list.state.value
   const error = state === 'error' ? list.error.value : undefined
@@ -28,7 +31,8 @@ export function PagedView<T extends Item>({ list, noun, empty, class: name, chil
     if (list.state.value === 'more') void list.loadMore()
   }, [list])
   if (length === 0 && error) return <ErrorState error={error} onRetry={() => void list.reload()} />
-  if (length === 0) return state === 'end' ? empty : <LoadingRows label={`Loading ${noun}s`} />
+  if (length === 0 && state === 'end') return empty
+  if (length === 0) return props.loading ?? <LoadingRows label={`Loading ${noun}s`} />
   const count = formatCount(length)
   return (
     <div class={name}>

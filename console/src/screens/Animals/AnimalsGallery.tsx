@@ -22,7 +22,7 @@ const gap = { desktop: 16, phone: 10 }
 export const AnimalsGallery = ({ list, empty, ...props }: AnimalsViewProps) => {
   const size = isPhone.value ? 'phone' : 'desktop'
   return (
-    <PagedView list={list} noun="animal" empty={empty} class="gallery">
+    <PagedView list={list} noun="animal" empty={empty} loading={<LoadingCards />} class="gallery">
       {(items) => (
         <VirtualGrid
           {...items}
@@ -35,6 +35,14 @@ export const AnimalsGallery = ({ list, empty, ...props }: AnimalsViewProps) => {
     </PagedView>
   )
 }
+
+const LoadingCards = () => (
+  <div class="gallery-loading" role="status" aria-label="Loading animals">
+    {Array.from({ length: 8 }, (_, index) => (
+      <div key={index} class="animal-card" />
+    ))}
+  </div>
+)
 
 type AnimalCardProps = Omit<AnimalsViewProps, 'empty'> & { animal: Animal }
 

@@ -146,8 +146,8 @@ const Failures = ({ failures }: { failures: readonly BulkFailure[] }) => (
         <li key={String(id)}>
           <strong>
             <Name>{name}</Name>
-          </strong>{' '}
-          {reason}
+          </strong>
+          : {reason}
         </li>
       ))}
     </ul>
