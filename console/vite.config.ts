@@ -17,5 +17,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
-  server: { proxy: { '/v1': service, '/docs': service, '/guides': service } },
+  server: { proxy: { '/v1': service, '/photos': service, '/docs': service, '/guides': service } },
 })

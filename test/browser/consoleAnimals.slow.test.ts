@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSilentSignOut, assertSoundInBoth, choose, screenshot } from '../support/console.ts'
+import { assertSilentSignOut, assertSoundInBoth, choose, goTo, screenshot } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -167,6 +167,8 @@ describe('animals', () => {
       await dialog.getByLabel('Name', { exact: true }).fill('Decimal')
       await dialog.getByLabel('Category', { exact: true }).selectOption(String(beyondDouble))
       await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await page.waitForURL(/\/console\/animals\/\d+$/)
+      await goTo(page, `animals?category=${beyondDouble}`)
       await row(page, 'Decimal').waitFor()
       assert.equal(await page.getByRole('row').count(), 3)
     })
@@ -262,7 +264,7 @@ describe('states', () => {
     withAnimals(async (opened) => {
       const { page } = opened
       let isLimited = true
-      await page.route('**/v1/pets?**', (route) =>
+      await page.route('**/v1/listings?**', (route) =>
         isLimited
           ? route.fulfill({
               status: 429,
@@ -283,7 +285,7 @@ describe('states', () => {
     withAnimals(async (opened) => {
       const { page } = opened
       let outcome: 'error' | 'offline' | 'ok' = 'error'
-      await page.route('**/v1/pets?**', (route) => {
+      await page.route('**/v1/listings?**', (route) => {
         if (outcome === 'ok') return route.continue()
         if (outcome === 'offline') return route.abort()
         const json = {

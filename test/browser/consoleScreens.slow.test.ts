@@ -117,6 +117,12 @@ const animalsScreen: Screen = {
   ready: (page) => page.getByText('Rocky').waitFor(),
 }
 
+const galleryScreen: Screen = {
+  name: 'gallery',
+  path: () => 'animals?view=gallery',
+  ready: (page) => page.getByRole('article').filter({ hasText: 'Rocky' }).waitFor(),
+}
+
 const ordersScreen: Screen = {
   name: 'orders',
   path: () => 'orders',
@@ -142,7 +148,7 @@ for (const [size, options] of Object.entries({ phone, desktop })) {
       async (opened) => {
         const { page } = opened
         await page.locator('main.content').waitFor()
-        for (const { name, path, ready } of [animalsScreen, ...screens]) {
+        for (const { name, path, ready } of [animalsScreen, galleryScreen, ...screens]) {
           await t.test(name, async () => {
             await goTo(page, path())
             await ready(page)
@@ -468,7 +474,7 @@ async function recordMotion(page: Page): Promise<string[]> {
     document.addEventListener('transitionrun', ({ propertyName }) => motion.push(propertyName))
   `)
   const held = Promise.withResolvers<void>()
-  await page.route('**/v1/pets?*', (route) => held.promise.then(() => route.continue()))
+  await page.route('**/v1/listings?*', (route) => held.promise.then(() => route.continue()))
   await goTo(page, 'animals')
   await page.getByRole('status', { name: 'Loading animals' }).waitFor()
   await nextFrame(page)

@@ -63,7 +63,7 @@ describe('sign-in', () => {
         await assertKeyHidden(page, operatorKey)
         await page.goto(`${service.base}/console/animals`)
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-        assert.ok(texts.some((text) => text.includes('/v1/pets')))
+        assert.ok(texts.some((text) => text.includes('/v1/listings')))
         assert.deepEqual(
           texts.filter((text) => text.includes(operatorKey)),
           [],

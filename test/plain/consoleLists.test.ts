@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ConnectionError } from '../../client/src/index.ts'
-import { foldText } from '../../console/src/app/fold.ts'
 import type { ListOptions, LoadedPage } from '../../console/src/app/listTypes.ts'
 import { PagedList } from '../../console/src/app/pagedList.ts'
 
@@ -160,17 +159,6 @@ describe('dropped pages', () => {
     assert.equal(list.itemAt(first)?.id, count - first)
     assert.equal(list.pageError.value, undefined)
   })
-
-  test('do not count while a name is searched for, and count again after that', async () => {
-    const { list } = makeList(count)
-    await loadAll(list)
-    list.filter(({ id }) => id % 1_000 === 0)
-    const found = shownIds(list)
-    assert.ok(found.length > 0 && found.length <= 20)
-    assert.ok(found.every((id) => id !== undefined && id % 1_000 === 0))
-    list.filter(undefined)
-    assert.equal(list.size.value.length, count)
-  })
 })
 
 describe('a list that shows all that is in memory', () => {
@@ -269,28 +257,5 @@ describe('a list that shows all that is in memory', () => {
     await settled()
     assert.equal(list.window().items.length, pageSize)
     assert.equal(list.window().items[0]?.name, 'New')
-  })
-})
-
-describe('a comparison of names', () => {
-  const same = [
-    ['Zoë', 'ZOE'],
-    ['Żółw', 'zolw'],
-    ['Smørrebrød', 'SMORREBROD'],
-    ['Weiß', 'weiss'],
-    ['İstanbul', 'istanbul'],
-    ['ΜΙΛΟΣ', 'μίλος'],
-    ['Æsop', 'aesop'],
-    ['O’Malley', "o'malley"],
-    ['ﬁ', 'FI'],
-  ] as const
-  for (const [one, other] of same)
-    test(`${one} is ${other}`, () => assert.equal(foldText(one), foldText(other)))
-
-  test('keeps what makes names different', () => {
-    assert.notEqual(foldText('Milo'), foldText('Mila'))
-    // A sign of its own, not an accent.
-    assert.ok(!foldText('が').includes(foldText('か')))
-    assert.notEqual(foldText('कि'), foldText('की'))
   })
 })

@@ -19,7 +19,7 @@ export class RequestError extends PetstoreError {
 
   /** The message without the time to wait, which is shown as a countdown. */
   get messageWithoutDelay(): string {
-    return this.message.replace(/ Retry after \d+ seconds\./, '')
+    return this.message.replace(/ Retry after (\d+ seconds|"Retry-After")\./, '')
   }
 
   /** The first message for a field of the request or for what is in it. */

@@ -3,7 +3,7 @@ import type { Int64 } from '../../../client/src/index.ts'
 /** The pages of a `PagedList` in memory. Items are in descending order of id. */
 
 /** About 10 MB of animals. */
-export const itemsMax = 20_000
+const itemsMax = 20_000
 /** A page grows by new items. */
 const pageItemsMax = 1_000
 
@@ -15,8 +15,8 @@ export type Page<T> = {
   items: T[] | undefined
   /** The items that are shown. */
   visible: readonly T[]
-  /** How many items are shown without a filter, also while the page is dropped. */
-  countUnfiltered: number
+  /** How many items are shown, also while the page is dropped. */
+  countShown: number
   /** The lowest id of the page. Its range ends below the previous page's lowest id. */
   lowestId: Int64
   isLoading: boolean
@@ -36,7 +36,6 @@ export class ListPages<T extends Item> {
   readonly #windowMax: number | undefined
   #pages: Page<T>[] = []
   #shownPage = 0
-  #matches: ((item: T) => boolean) | undefined
   readonly #unconfirmed = new Map<Int64, Partial<T>>()
 
   /** With `windowMax`, all items in memory are shown, and not only those that `at` returns. */
@@ -71,12 +70,11 @@ export class ListPages<T extends Item> {
   at(index: number): { item: T | undefined; page: Page<T> } | undefined {
     let start = 0
     for (const [number, page] of this.#pages.entries()) {
-      const count = this.#countShown(page)
-      if (index < start + count) {
+      if (index < start + page.countShown) {
         this.#shownPage = number
         return { item: page.visible[index - start], page }
       }
-      start += count
+      start += page.countShown
     }
     return undefined
   }
@@ -90,11 +88,6 @@ export class ListPages<T extends Item> {
   covers(id: Int64): boolean {
     const page = this.#pageOf(id)
     return page !== undefined && (page.items !== undefined || page.isLoading)
-  }
-
-  filter(matches: ((item: T) => boolean) | undefined): void {
-    this.#matches = matches
-    this.updateAll()
   }
 
   updateAll(): void {
@@ -143,7 +136,7 @@ export class ListPages<T extends Item> {
     page.items = data.filter(({ id }) => id >= page.lowestId)
     if (last && last.id > page.lowestId && nextCursor !== undefined) {
       // The range has more items than one page by now: the rest becomes a page of its own.
-      const rest = { ...droppedPage<T>(nextCursor, page.lowestId), countUnfiltered: 1 }
+      const rest = { ...droppedPage<T>(nextCursor, page.lowestId), countShown: 1 }
       page.lowestId = last.id
       this.#pages.splice(at + 1, 0, rest)
     }
@@ -159,7 +152,7 @@ export class ListPages<T extends Item> {
   }
 
   get length(): number {
-    return this.#pages.reduce((sum, page) => sum + this.#countShown(page), 0)
+    return this.#pages.reduce((sum, page) => sum + page.countShown, 0)
   }
 
   #loaded(page: Page<T>): void {
@@ -188,15 +181,8 @@ export class ListPages<T extends Item> {
 
   #update(page: Page<T>): void {
     if (!page.items) return
-    const shown = page.items.filter(({ id }) => !this.#isHidden(id)).map((item) => this.#withChanges(item))
-    page.countUnfiltered = shown.length
-    page.visible = this.#matches ? shown.filter(this.#matches) : shown
-  }
-
-  /** While a filter is set, dropped pages are not counted: which of their items match is unknown. */
-  #countShown({ items, visible, countUnfiltered }: Page<T>): number {
-    if (items) return visible.length
-    return this.#matches ? 0 : countUnfiltered
+    page.visible = page.items.filter(({ id }) => !this.#isHidden(id)).map((item) => this.#withChanges(item))
+    page.countShown = page.visible.length
   }
 
   #withChanges(item: T): T {
@@ -209,7 +195,7 @@ const droppedPage = <T>(cursor: string | undefined, lowestId: Int64): Page<T> =>
   cursor,
   items: undefined,
   visible: [],
-  countUnfiltered: 0,
+  countShown: 0,
   lowestId,
   isLoading: false,
   hasFailed: false,

@@ -147,12 +147,6 @@ export class PagedList<T extends Item> {
     return this.state.value === 'loading' || this.#pages.covers(id)
   }
 
-  /** Shows only the items that match, among those in memory. */
-  filter(matches: ((item: T) => boolean) | undefined): void {
-    this.#pages.filter(matches)
-    this.#changed()
-  }
-
   /** Reads again which items are hidden. */
   updateHidden(): void {
     this.#pages.updateAll()

@@ -46,6 +46,19 @@ export function ErrorState({ error, onRetry, hasContent }: ErrorStateProps) {
         }
       />
     )
+  if (error.code === 'unavailable' && error.retryAt !== undefined)
+    return (
+      <EmptyState
+        icon="clock"
+        tone="warning"
+        title="Not ready yet"
+        text={
+          <>
+            {error.messageWithoutDelay} Trying again in <Countdown until={error.retryAt} onEnd={onRetry} />.
+          </>
+        }
+      />
+    )
   if (error.isOffline)
     return (
       <EmptyState

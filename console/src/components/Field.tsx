@@ -133,14 +133,16 @@ type SelectProps = Partial<ControlProps> & {
   onValue(value: string): void
   options: readonly Option[]
   label?: string
+  /** It is a filter that is set. */
+  isActive?: boolean
 }
 
 /** A select without a visible label, for toolbars. */
-export function Select({ value, onValue, options, label, ...control }: SelectProps) {
+export function Select({ value, onValue, options, label, isActive, ...control }: SelectProps) {
   return (
     <select
       {...control}
-      class="input select"
+      class={`input select ${isActive ? 'input-active' : ''}`}
       aria-label={label}
       value={value}
       onChange={(event) => onValue(event.currentTarget.value)}

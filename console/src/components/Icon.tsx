@@ -25,6 +25,7 @@ const shapes = {
   menu: <path d="M4 7h16M4 12h16M4 17h16" />,
   close: <path d="M6 6l12 12M18 6L6 18" />,
   plus: <path d="M12 5v14M5 12h14" />,
+  filter: <path d="M4 6h16M7 12h10M10 18h4" />,
   more: <path d="M6 12h.01M12 12h.01M18 12h.01" stroke-width="3" />,
   search: <path d="M16 16l4.5 4.5M18 11a7 7 0 1 1-14 0 7 7 0 0 1 14 0z" />,
   refresh: <path d="M20 11a8 8 0 0 0-14.3-4L4 9m0-5v5h5M4 13a8 8 0 0 0 14.3 4L20 15m0 5v-5h-5" />,

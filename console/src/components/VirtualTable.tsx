@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isPrinting } from '../app/printing.ts'
 import { isPhone } from '../app/viewport.ts'
+import { useEnd, useKeptScroll, useViewport, type VirtualItems } from './virtual.ts'
 
 export type Column<T> = {
   name: string
@@ -11,22 +12,15 @@ export type Column<T> = {
   isNumeric?: boolean
   /** The name is only for screen readers. */
   isNameHidden?: boolean
+  /** In the head of the column, instead of the name. */
+  head?: ComponentChildren
   /** A CSS width. One column has none and takes the rest. */
   width?: string
   render(item: T): ComponentChildren
 }
 
-type VirtualTableProps<T> = {
-  label: string
+type VirtualTableProps<T> = VirtualItems<T> & {
   columns: readonly Column<T>[]
-  length: number
-  /** Undefined while the item is loaded. */
-  itemAt(index: number): T | undefined
-  keyOf(item: T): string
-  /** Called when the end is near. */
-  onEnd(): void
-  /** Below the last row. */
-  footer?: ComponentChildren
   rowClass?(item: T): string
 }
 
@@ -56,10 +50,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
     const item = itemAt(index)
     return item && keyOf(item)
   })
-  const isNearEnd = !isPrinted && length - last < endDistance
-  useEffect(() => {
-    if (isNearEnd) onEnd()
-  }, [isNearEnd, length, onEnd])
+  useEnd(!isPrinted && length - last < endDistance, { length, onEnd })
 
   const rows = Array.from({ length: Math.max(0, last - first) }, (_, offset) => {
     const index = first + offset
@@ -93,7 +84,8 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
           <tr aria-rowindex={1}>
             {columns.map((column) => (
               <th key={column.name} scope="col" class={cellClass(column)}>
-                {column.isNameHidden ? <span class="visually-hidden">{column.name}</span> : column.name}
+                {column.head ??
+                  (column.isNameHidden ? <span class="visually-hidden">{column.name}</span> : column.name)}
               </th>
             ))}
           </tr>
@@ -147,32 +139,4 @@ function useAnchor(
     }
   }, [length])
   previous.current = { length, topIndex, key: keyAt(topIndex) }
-}
-
-/** On paper nothing scrolls, and the region forgets where it was. */
-function useKeptScroll(container: { current: HTMLElement | null }, isPrinted: boolean): void {
-  const top = useRef(0)
-  useLayoutEffect(() => {
-    if (!container.current) return
-    if (isPrinted) top.current = container.current.scrollTop
-    else container.current.scrollTop = top.current
-  }, [isPrinted])
-}
-
-function useViewport(container: { current: HTMLElement | null }) {
-  const [viewport, setViewport] = useState({ top: 0, height: 600 })
-  useLayoutEffect(() => {
-    const element = container.current
-    if (!element) return
-    const measure = () => setViewport({ top: element.scrollTop, height: element.clientHeight })
-    measure()
-    element.addEventListener('scroll', measure, { passive: true })
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    return () => {
-      element.removeEventListener('scroll', measure)
-      observer.disconnect()
-    }
-  }, [])
-  return viewport
 }

@@ -5,6 +5,7 @@ import { isPetTransitionAllowed, petNameLengthMax, petStatuses } from '../../../
 import { categoryName, categoryOptions, createCategory } from '../../app/categories.ts'
 import { changedFields } from '../../app/changedFields.ts'
 import { toRequestError } from '../../app/errors.ts'
+import { navigate } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
 import { showToast } from '../../app/toasts.ts'
 import { SelectField, TextField } from '../../components/Field.tsx'
@@ -12,7 +13,7 @@ import { ConflictNotices, FormDialog, useForm } from '../../components/FormDialo
 import { withNames } from '../../components/Name.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import { explain } from './messages.tsx'
-import { createPet, type PetChange, type PetList, updatePet } from './pets.ts'
+import { type ChangeView, createPet, type PetChange, updatePet } from './pets.ts'
 import { usePetVersion } from './useFollowedPet.ts'
 
 const newCategory = 'new'
@@ -21,7 +22,7 @@ type Fields = { name: string; category: string; categoryName: string; status: Pe
 type Problems = Partial<Record<keyof Fields, string | undefined>>
 
 type AnimalDialogProps = {
-  list: PetList
+  list: ChangeView
   /** The animal to edit. Without it, one is added. */
   pet?: Pet | undefined
   onClose(): void
@@ -57,9 +58,10 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
       step.current = 'animal'
       const values = { name, categoryId: parseInt64(category), status: fields.status }
       if (pet) await saveChanges(list, pet, values, { version, loadVersion })
-      else await createPet(values, submission)
+      const created = pet ? undefined : await createPet(values, submission)
       showToast(pet ? withNames`${name} saved.` : withNames`${name} added.`)
       onClose()
+      if (created) navigate(`animals/${created.id}`)
     },
   )
   const rejected = (path: string, of: typeof step.current = 'animal') =>
@@ -166,7 +168,7 @@ function validate({ name, category, categoryName }: Fields): Problems {
 
 /** Sends what the person has changed, if the animal is still as the dialog shows it. */
 async function saveChanges(
-  list: PetList,
+  list: ChangeView,
   pet: Pet,
   values: PetChange,
   { version, loadVersion }: ReturnType<typeof usePetVersion>,

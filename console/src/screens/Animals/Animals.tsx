@@ -1,23 +1,26 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { PetStatus } from '../../../../client/src/index.ts'
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { loadCategories } from '../../app/categories.ts'
-import { foldText } from '../../app/fold.ts'
-import { isId } from '../../app/ids.ts'
-import { navigate, screenArgument, search } from '../../app/router.ts'
+import { screenArgument, search } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
 import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { PlaceOrderDialog } from '../Orders/PlaceOrderDialog.tsx'
+import type { OpenDialog } from './AnimalActions.tsx'
 import { AnimalDialog } from './AnimalDialog.tsx'
-import { AnimalsTable, type OpenDialog } from './AnimalsTable.tsx'
-import { AnimalsToolbar, type ToolbarValues } from './AnimalsToolbar.tsx'
+import { AnimalsGallery } from './AnimalsGallery.tsx'
+import { AnimalsTable } from './AnimalsTable.tsx'
+import { AnimalsToolbar } from './AnimalsToolbar.tsx'
+import { createAnimalList, type PetList, putPet } from './animalList.ts'
+import { BulkDialog } from './BulkDialog.tsx'
+import { addressOf, type Filters, filtersIn, isFiltered, isLastWordShort, noFilters } from './filters.ts'
+import { followAnimals } from './followAnimals.ts'
 import { AnimalPage } from './page/AnimalPage.tsx'
-import { createPetList, filterPets, followPets, type PetList } from './pets.ts'
-
-/** A pause in typing, before the search begins. */
-const typingMs = 250
+import { SelectionBar, useSelection } from './selection.tsx'
+import { useToolbar } from './useToolbar.ts'
+import './animals.css'
 
 export default function Animals() {
   const argument = screenArgument.value
@@ -26,10 +29,13 @@ export default function Animals() {
 
 function AllAnimals() {
   const [values, setValues] = useToolbar()
-  const { list, isName } = usePetList()
-  const hasFilters = values.status !== '' || values.categoryId !== ''
+  // What is typed is searched for after a pause.
+  const filters = filtersIn(search.value)
+  const list = useAnimalList(filters)
+  const selection = useSelection(list)
   const [dialog, setDialog] = useState<OpenDialog>()
   const close = useCallback(() => setDialog(undefined), [])
+  const AnimalsView = values.view === 'gallery' ? AnimalsGallery : AnimalsTable
   return (
     <>
       <PageHeader
@@ -45,84 +51,69 @@ function AllAnimals() {
           </>
         }
       />
-      <AnimalsToolbar values={values} onChange={setValues} />
-      <AnimalsTable
+      <AnimalsToolbar values={values} species={speciesIn(list)} onChange={setValues} />
+      <SelectionBar selection={selection} onChange={() => setDialog({ kind: 'bulk' })} />
+      <AnimalsView
         list={list}
+        selection={selection}
         onDialog={setDialog}
-        onClear={() => setValues({ status: '', categoryId: '', text: '' })}
-        isFiltered={hasFilters || values.text.trim() !== ''}
-        hasFilters={hasFilters}
-        isNameSearch={isName}
+        empty={<NoAnimals filters={filters} onClear={() => setValues(noFilters)} onDialog={setDialog} />}
       />
       {dialog?.kind === 'add' && <AnimalDialog list={list} onClose={close} />}
       {dialog?.kind === 'edit' && <AnimalDialog list={list} pet={dialog.pet} onClose={close} />}
       {dialog?.kind === 'order' && (
-        <PlaceOrderDialog pet={dialog.pet} onPlaced={(pet) => list.upsert(pet)} onClose={close} />
+        <PlaceOrderDialog pet={dialog.pet} onPlaced={(pet) => putPet(list, pet)} onClose={close} />
+      )}
+      {dialog?.kind === 'bulk' && (
+        <BulkDialog list={list} ids={[...selection.ids]} onDone={selection.set} onClose={close} />
       )}
     </>
   )
 }
 
-function valuesInUrl(): ToolbarValues {
-  const query = new URLSearchParams(search.value)
-  const status = (query.get('status') ?? '') as PetStatus | ''
-  return { status, categoryId: query.get('category') ?? '', text: query.get('q') ?? '' }
-}
-
-const urlOf = ({ status, categoryId, text }: ToolbarValues): string => {
-  const query = new URLSearchParams()
-  if (status !== '') query.set('status', status)
-  if (categoryId !== '') query.set('category', categoryId)
-  if (text.trim() !== '') query.set('q', text.trim())
-  return query.size === 0 ? 'animals' : `animals?${query}`
-}
-
-/** The filters and the search are in the URL, so that a link, a reload and the way back show the same animals. */
-function useToolbar(): [ToolbarValues, (changes: Partial<ToolbarValues>) => void] {
-  const { text: searched, ...filters } = valuesInUrl()
-  const [text, setText] = useState(searched)
-  /** What this function has written to the URL. */
-  const written = useRef(searched)
-  const write = (values: ToolbarValues) => {
-    written.current = values.text.trim()
-    navigate(urlOf(values), { replace: true })
-  }
-  useEffect(() => {
-    if (searched === written.current) return
-    written.current = searched
-    setText(searched)
-  }, [searched])
-  // Browsers limit how often the URL changes.
-  useEffect(() => {
-    if (text.trim() === written.current) return
-    const timer = setTimeout(() => write({ ...valuesInUrl(), text }), typingMs)
-    return () => clearTimeout(timer)
-  }, [text])
-  const values = { ...filters, text }
-  return [
-    values,
-    (changes) => {
-      const next = { ...values, ...changes }
-      setText(next.text)
-      if (next.status !== values.status || next.categoryId !== values.categoryId) write(next)
-    },
-  ]
-}
-
-/** Digits are an id, which the API finds. Other text is a part of a name, among the loaded animals. */
-function usePetList(): { list: PetList; isName: boolean } {
-  // The URL has the search after a pause in typing.
-  const { status, categoryId, text } = valuesInUrl()
-  const searched = text.trim()
-  const id = isId(searched) ? searched : ''
-  const name = id === '' ? foldText(searched) : ''
-  const list = useMemo(() => createPetList({ status, categoryId, id }), [status, categoryId, id])
+function useAnimalList(filters: Filters): PetList {
+  const list = useMemo(() => createAnimalList(filters), [addressOf(filters, 'table')])
   useEffect(() => {
     void loadCategories()
   }, [])
-  useList(list, followPets)
-  useEffect(() => {
-    filterPets(list, name === '' ? undefined : (pet) => foldText(pet.name).includes(name))
-  }, [list, name])
-  return { list, isName: name !== '' }
+  useList(list, () => followAnimals(list, filters))
+  return list
+}
+
+/** The species of the animals in memory, for suggestions. */
+const speciesIn = (list: PetList): string[] => {
+  const names = list.window().items.map(({ species }) => species)
+  return [...new Set(names)].filter((species) => species !== null).sort()
+}
+
+type NoAnimalsProps = { filters: Filters; onClear(): void; onDialog(dialog: OpenDialog): void }
+
+function NoAnimals({ filters, onClear, onDialog }: NoAnimalsProps) {
+  if (isFiltered(filters))
+    return (
+      <EmptyState
+        icon="search"
+        title="No animals match"
+        text={
+          isLastWordShort(filters)
+            ? 'Type at least three letters to find the beginning of a word.'
+            : 'All animals were searched, by name, breed, color, description and intake number.'
+        }
+        action={<Button onClick={onClear}>Clear search and filters</Button>}
+      />
+    )
+  return (
+    <EmptyState
+      icon="paw"
+      title="No animals yet"
+      text="Animals that can be adopted appear here."
+      action={
+        hasScope('pets:write') && (
+          <Button kind="primary" icon="plus" onClick={() => onDialog({ kind: 'add' })}>
+            Add the first animal
+          </Button>
+        )
+      }
+    />
+  )
 }

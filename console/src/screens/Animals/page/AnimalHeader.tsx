@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Pet } from '../../../../../client/src/index.ts'
 import { isPetTransitionAllowed, petStatuses } from '../../../../../src/pets/pet.ts'
 import { categoryName } from '../../../app/categories.ts'
@@ -11,7 +11,10 @@ import { Menu, type MenuItem } from '../../../components/Menu.tsx'
 import { Name } from '../../../components/Name.tsx'
 import { PlaceOrderDialog } from '../../Orders/PlaceOrderDialog.tsx'
 import { AnimalDialog } from '../AnimalDialog.tsx'
-import { changeStatus, createPetList, removePet } from '../pets.ts'
+import { type ChangeView, changeStatus, removePet } from '../pets.ts'
+
+/** The page shows a change when it is made. */
+const list: ChangeView = { change() {} }
 
 export const parent = { path: 'animals', name: 'Animals' }
 
@@ -25,8 +28,6 @@ type AnimalHeaderProps = {
 /** The name and the status of an animal, and what can be done with it. */
 export function AnimalHeader({ pet, isPresent, onReload }: AnimalHeaderProps) {
   const [dialog, setDialog] = useState<'edit' | 'order'>()
-  // The actions of the list need one. This one has no more than this animal.
-  const list = useMemo(() => createPetList({ status: '', categoryId: '', id: String(pet.id) }), [pet.id])
   const canWrite = isPresent && hasScope('pets:write')
   const canOrder = isPresent && pet.status === 'available' && hasScope('orders:write')
   const close = () => {

@@ -30,7 +30,7 @@ export function PublicCard({ listing }: { listing: Resource<Listing> }) {
 
 function PublicListing({ listing: { pet, profile, photos } }: { listing: Listing }) {
   const [cover] = photos
-  const summary = summaryOf(profile.description)
+  const summary = summaryOf(profile.description ?? null)
   return (
     <div class="listing">
       {cover ? (

@@ -1,0 +1,85 @@
+import type { Int64, Listing, ListingEtags, Pet, Photo } from '../../../../client/src/index.ts'
+import { now } from '../../app/clock.ts'
+import { capitalize, pluralize } from '../../app/format.ts'
+import { newestFirst } from '../../app/ids.ts'
+
+/** An animal as the Animals screen shows it. Only what it needs is in memory: there can be 20,000. */
+
+export type Animal = Pet & {
+  readonly listed: boolean
+  readonly species: string | null
+  readonly sex: string | null
+  readonly ageGroup: string | null
+  readonly size: string | null
+  readonly location: string | null
+  /** "Dog · Beagle mix · 2 years". Empty if nothing is known. */
+  readonly about: string
+  readonly photo: Pick<Photo, 'id' | 'alt' | 'color' | 'width' | 'height'> | undefined
+  /** Undefined if the animal has changed since its listing was read. */
+  readonly etags: ListingEtags | undefined
+}
+
+export function toAnimal({ pet, profile, photos, etags }: Listing): Animal {
+  const { listed, species, sex, ageGroup, size, location = null } = profile
+  const [photo] = photos
+  return {
+    ...pet,
+    ...{ listed, species, sex, ageGroup, size, location, etags },
+    about: describe(profile),
+    photo: photo && {
+      id: photo.id,
+      alt: photo.alt,
+      color: photo.color,
+      width: photo.width,
+      height: photo.height,
+    },
+  }
+}
+
+/** An animal that has just been added. */
+export const withoutProfile = (pet: Pet): Animal => ({
+  ...pet,
+  ...{ listed: true, species: null, sex: null, ageGroup: null, size: null, location: null },
+  ...{ about: '', photo: undefined, etags: undefined },
+})
+
+/** The animal after a change of its name, category or status. */
+export const withPet = (animal: Animal, pet: Pet): Animal => ({ ...animal, ...pet, etags: undefined })
+
+type Described = Pick<Listing['profile'], 'species' | 'breeds' | 'mixed' | 'birthDate' | 'ageGroup'>
+
+function describe({ species, breeds, mixed, birthDate, ageGroup }: Described): string {
+  const breed = [breeds.join(' and '), mixed && 'mix'].filter(Boolean).join(' ')
+  const age = birthDate === null ? capitalize(ageGroup ?? '') : ageOf(birthDate)
+  return [capitalize(species ?? ''), capitalize(breed), age].filter((part) => part !== '').join(' · ')
+}
+
+/** "5 months", "2 years". */
+function ageOf(birthDate: string): string {
+  const born = new Date(birthDate)
+  const today = new Date(now())
+  const isBeforeDay = today.getUTCDate() < born.getUTCDate()
+  const months =
+    (today.getUTCFullYear() - born.getUTCFullYear()) * 12 +
+    (today.getUTCMonth() - born.getUTCMonth() - Number(isBeforeDay))
+  if (months < 1) return 'Under 1 month'
+  return months < 12 ? pluralize(months, 'month') : pluralize(Math.floor(months / 12), 'year')
+}
+
+/** The items and one more, newest first. */
+export const withAnimal = (animals: readonly Animal[], added: Animal): Animal[] =>
+  [added, ...animals.filter(({ id }) => id !== added.id)].sort(newestFirst)
+
+/** "ML" for "Milo Lopez". */
+export const initialsOf = (name: string): string =>
+  name
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .slice(0, 2)
+    .map((word) => [...word][0]?.toUpperCase())
+    .join('')
+
+export const photoUrl = (photoId: string, width: 320 | 640): string => `/photos/${photoId}/${width}.webp`
+
+/** One of a few colors, always the same for an animal. */
+export const colorOf = (id: Int64, count: number): number => Number(BigInt(id) % BigInt(count))

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { describe } from 'node:test'
+import type { Page } from 'playwright-core'
+import { browserTest } from '../support/browser.ts'
+import { assertAccessible, assertFits, assertSound, goTo, phone } from '../support/console.ts'
+import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
+import { addPhoto } from '../support/consoleData.ts'
+import { eventually } from '../support/eventually.ts'
+import { jpeg } from '../support/images.ts'
+import { useConsole } from '../support/useConsole.ts'
+
+const test = useConsole({}, addCategories)
+const { api, service, visit } = test
+const { addPet, statusOf, withAnimals } = animalsOf(test)
+
+const card = (page: Page, name: string) => page.getByRole('article').filter({ hasText: name })
+const searchField = (page: Page) => page.getByLabel('Search animals')
+const addProfile = async (name: string, profile: object, fields: object = {}) => {
+  const pet = await addPet(name, fields)
+  await api('PATCH', `/pets/${pet.id}/profile`, profile)
+  return pet
+}
+/** The index of the service is a moment behind. */
+const indexed = (query: string) =>
+  eventually(query, async () => (await api('GET', `/listings?view=staff&listed=any&${query}`)).length > 0)
+
+describe('the gallery', () => {
+  browserTest('shows photos, what is known, and initials, in two columns on a phone', async () => {
+    const { id } = await addProfile('Maple', { species: 'dog', breeds: ['beagle'], ageGroup: 'young' })
+    await addPhoto(service, id, await jpeg(600, 900))
+    await addPet('Otto Long')
+    await visit(
+      'animals?view=gallery',
+      async (opened) => {
+        const { page } = opened
+        await card(page, 'Maple').getByText('Dog · Beagle · Young').waitFor()
+        await card(page, 'Otto').getByText('OL', { exact: true }).waitFor()
+        const image = card(page, 'Maple').locator('img')
+        await eventually('the photo', () =>
+          image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth > 0),
+        )
+        assert.match((await image.getAttribute('srcset')) ?? '', /320\.webp 320w, .*640\.webp 640w/)
+        assert.equal(
+          await card(page, 'Maple').getByRole('link').getAttribute('href'),
+          `/console/animals/${id}`,
+        )
+        for (const width of [320, 390]) {
+          await page.setViewportSize({ width, height: 700 })
+          await assertFits(page)
+          const columns = await page
+            .locator('.grid')
+            .evaluate(
+              (grid) => (grid as unknown as { style: Record<string, string> }).style.gridTemplateColumns,
+            )
+          assert.match(columns ?? '', /repeat\(2/)
+        }
+        await assertSound(opened)
+        await assertAccessible(page)
+        await page.getByRole('button', { name: 'Table' }).click()
+        await row(page, 'Maple').locator('img').waitFor()
+        assert.match(page.url(), /\/console\/animals$/)
+        await assertFits(page)
+        await goTo(page, 'animals?view=gallery')
+        await card(page, 'Maple').waitFor()
+      },
+      phone,
+    )
+  })
+
+  browserTest('follows the changes of profiles and photos by others', async () => {
+    const { id } = await addPet('Pixel')
+    await visit('animals?view=gallery', async ({ page }) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      await card(page, 'Pixel').waitFor()
+      await api('PATCH', `/pets/${id}/profile`, { species: 'ferret', listed: false })
+      await card(page, 'Pixel').getByText('Ferret').waitFor()
+      await card(page, 'Pixel').getByText('Not listed').waitFor()
+      await addPhoto(service, id, await jpeg(64, 64))
+      await card(page, 'Pixel').locator('img').waitFor()
+    })
+  })
+})
+
+describe('the search', () => {
+  browserTest('covers all animals, by words of the profile, by intake number and by id', async () => {
+    const profile = { externalId: '4711', description: 'Loves swimming', breeds: ['newfoundland'] }
+    const { id } = await addProfile('Tide', profile, { status: 'sold' })
+    await addPet('Ebb')
+    await indexed('q=swimming')
+    await withAnimals(async ({ page }) => {
+      await row(page, 'Ebb').waitFor()
+      for (const text of ['newfound', 'SWIM', '4711', String(id)]) {
+        await searchField(page).fill(text)
+        await row(page, 'Ebb').waitFor({ state: 'detached' })
+        await row(page, 'Tide').waitFor()
+        await searchField(page).fill('')
+        await row(page, 'Ebb').waitFor()
+      }
+      await searchField(page).fill('zz')
+      await page.getByText('Type at least three letters').waitFor()
+      await searchField(page).fill('nobody')
+      await page.getByText('All animals were searched').waitFor()
+      await page.getByRole('main').getByRole('button', { name: 'Clear search and filters' }).last().click()
+      await row(page, 'Ebb').waitFor()
+    })
+  })
+
+  browserTest('waits for the index that is being built', () =>
+    withAnimals(async ({ page }) => {
+      let isBuilding = true
+      const json = {
+        code: 'unavailable',
+        message: 'The search index is being built. Retry after "Retry-After".',
+        status: 503,
+      }
+      await page.route('**/v1/listings?*q=*', (route) =>
+        isBuilding ? route.fulfill({ status: 503, headers: { 'retry-after': '1' }, json }) : route.continue(),
+      )
+      await searchField(page).fill('nobody')
+      await page.getByText('The search index is being built. Trying again in').waitFor()
+      isBuilding = false
+      await page.getByText('No animals match').waitFor()
+    }),
+  )
+
+  browserTest('is narrowed by filters that are in the URL and fold on a phone', async () => {
+    const fields = { categoryId: 2 }
+    await addProfile('Nia', { species: 'cat', sex: 'female', size: 'small', ageGroup: 'adult' }, fields)
+    await addProfile('Ned', { species: 'cat', sex: 'male', listed: false }, fields)
+    await indexed('species=cat&sex=male')
+    await withAnimals(async ({ page }) => {
+      await page.getByRole('button', { name: 'Filters' }).click()
+      await page.getByLabel('Species').fill('cat')
+      await page.getByLabel('Category', { exact: true }).selectOption({ label: 'Cats' })
+      await row(page, 'Ned').waitFor()
+      await page.getByLabel('Sex', { exact: true }).selectOption('female')
+      await row(page, 'Ned').waitFor({ state: 'detached' })
+      await page.getByLabel('Age', { exact: true }).selectOption('adult')
+      await page.getByLabel('Size', { exact: true }).selectOption('small')
+      await row(page, 'Nia').waitFor()
+      await page.waitForURL(/\?category=2&species=cat&sex=female&age=adult&size=small$/)
+      await page.reload()
+      await row(page, 'Nia').waitFor()
+      await page.getByRole('button', { name: 'Filters (5)' }).click()
+      await assertAccessible(page)
+      await page.getByRole('button', { name: 'Clear search and filters' }).click()
+      await page.getByLabel('Listed', { exact: true }).selectOption('false')
+      await row(page, 'Ned').waitFor()
+      await row(page, 'Nia').waitFor({ state: 'detached' })
+    }, phone)
+  })
+
+  browserTest('shows a key that cannot change animals what is public', async () => {
+    await addProfile('Hidden', { listed: false })
+    await addPet('Public', { status: 'sold' })
+    const { key } = await service.makeKey({ scopes: ['pets:read'] })
+    await withAnimals(
+      async ({ page }) => {
+        await row(page, 'Public').waitFor()
+        assert.equal(await row(page, 'Hidden').count(), 0)
+        assert.equal(await page.getByRole('checkbox').count(), 0)
+      },
+      { key },
+    )
+  })
+})
+
+describe('several animals', () => {
+  browserTest('are changed together by keyboard, and those that were not are named', async () => {
+    const names = ['Ivy', 'Iris', 'Ida']
+    const pets = []
+    for (const name of names) pets.push(await addPet(name, { categoryId: 2 }))
+    const [ivy, , ida] = pets
+    await visit('animals?category=2', async ({ page }) => {
+      for (const name of names) await page.getByLabel(`Select ${name}`, { exact: true }).press('Space')
+      await page.getByText('3 selected').waitFor()
+      await api('POST', '/store/orders', { petId: ivy.id })
+      await page.getByRole('button', { name: 'Change…' }).press('Enter')
+      const dialog = page.getByRole('dialog', { name: 'Change 3 animals' })
+      await dialog.getByLabel('New value').selectOption('sold')
+      await assertAccessible(page)
+      await dialog.getByRole('button', { name: 'Change', exact: true }).press('Enter')
+      await page.getByText('1 animal not changed').waitFor()
+      await page.getByText('Ivy has an open order.').waitFor()
+      assert.equal(await statusOf(ida.id), 'sold')
+      await page.keyboard.press('Escape')
+      await page.getByText('1 selected').waitFor()
+      await page.getByLabel('Select all loaded animals').check()
+      await page.getByRole('button', { name: 'Change…' }).click()
+      const all = page.getByRole('dialog')
+      await all.getByLabel('What to change').selectOption('location')
+      await all.getByLabel('New location').fill('Kennel 4')
+      await all.getByRole('button', { name: 'Change', exact: true }).click()
+      await all.waitFor({ state: 'detached' })
+      const profile = await api('GET', `/pets/${ida.id}/profile?view=staff`)
+      assert.equal(profile.location, 'Kennel 4')
+      assert.ok(await page.getByLabel('Selection').isHidden())
+    })
+  })
+
+  browserTest('are not changed over a change by others', async () => {
+    const { id } = await addPet('Quill')
+    const { key } = await service.makeKey({ scopes: ['pets:read', 'pets:write', 'categories:read'] })
+    await withAnimals(
+      async ({ page }) => {
+        await page.getByLabel('Select Quill').check()
+        await api('PATCH', `/pets/${id}`, { name: 'Quilla' })
+        await page.getByRole('button', { name: 'Change…' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByLabel('New value').selectOption('pending')
+        await dialog.getByRole('button', { name: 'Change', exact: true }).click()
+        await dialog.getByText('Someone else has just changed this animal.').waitFor()
+        assert.equal(await statusOf(id), 'available')
+        await dialog.getByRole('button', { name: 'Try again' }).click()
+        await row(page, 'Quilla').getByText('Pending').waitFor()
+      },
+      { key },
+    )
+  })
+})
