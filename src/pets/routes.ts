@@ -179,9 +179,12 @@ const deletePetOperation = (options: PetRoutesOptions) =>
     errors: [petErrors.pet_has_open_order, apiErrors.precondition_failed],
     subject,
     async write({ params: { petId } }, context) {
-      const { pet, hasOrder } = await petToChange(options, petId, context)
+      const [{ pet, hasOrder }, hasProfile] = await Promise.all([
+        petToChange(options, petId, context),
+        options.hasProfile(context.trx, Number(petId)),
+      ])
       if (hasOrder) throw new ApiError(petErrors.pet_has_open_order)
-      if (await options.hasProfile(context.trx, pet.id)) context.afterCommit(options.onProfileRemoved)
+      if (hasProfile) context.afterCommit(options.onProfileRemoved)
       await deletePet(context.trx, pet, context.now)
       return respond(204)
     },
