@@ -340,7 +340,7 @@ const killConnections: Fault = async ({ databaseName }, isOver, random) => {
 }
 
 /** Statements are prepared once on every connection. Later only their name and values are sent, with names of pets. */
-const cutTexts = ['COMMIT', 'COMMIT', 'create_pets_1', 'petstore_append_changes', '-1-', '-2-', '-3-', '-4-']
+const cutTexts = ['COMMIT', 'COMMIT', 'create_pets_2', 'petstore_append_changes', '-1-', '-2-', '-3-', '-4-']
 const noText = '\0no statement has this text\0'
 
 /** Cuts connections when a statement is sent, before it arrives or after the response to it. */

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
+import type { Bounds } from '../../src/bounds.ts'
 import type { Client, ClientResponse } from '../support/client.ts'
 import {
   administer,
@@ -77,28 +78,28 @@ async function ownedDatabaseFor(t: After): Promise<DatabaseEnv> {
 
 const passwordOf = ({ DATABASE_URL }: DatabaseEnv): string => new URL(DATABASE_URL as string).password
 
+/** Nothing but the requests of a test writes to the database. */
+const onlyRequests = { sweepMs: 60_000, indexDelayMs: 3_600_000 }
+
 async function serviceOn(
   t: After,
   databaseEnv: DatabaseEnv,
   databaseUrl = databaseEnv.DATABASE_URL as string,
-  sweepMs = 60_000,
+  bounds: Partial<Bounds> = onlyRequests,
 ) {
   const env = { ...loopbackAllowed, PETSTORE_DATABASE_POOL: String(poolMax) }
-  const service = await startTestService(
-    { ...databaseEnv, ...env, DATABASE_URL: databaseUrl },
-    { bounds: { sweepMs } },
-  )
+  const service = await startTestService({ ...databaseEnv, ...env, DATABASE_URL: databaseUrl }, { bounds })
   t.after(() => service.stop())
   const { key } = await service.makeKey(amplePlan)
   return { service, key }
 }
 
 /** A service that is connected to PostgreSQL through a proxy. */
-async function proxiedService(t: After, sweepMs?: number, isOwned = false): Promise<Proxied> {
+async function proxiedService(t: After, bounds?: Partial<Bounds>, isOwned = false): Promise<Proxied> {
   const databaseEnv = await (isOwned ? ownedDatabaseFor(t) : databaseFor(t))
   const url = databaseEnv.DATABASE_URL as string
   const proxy = await proxyFor(t, url)
-  const serving = await serviceOn(t, databaseEnv, proxy.through(url), sweepMs)
+  const serving = await serviceOn(t, databaseEnv, proxy.through(url), bounds)
   return { ...serving, databaseEnv, proxy, databaseName: new URL(url).pathname.slice(1), administer }
 }
 
@@ -227,7 +228,7 @@ describe('a PostgreSQL that is not available', { concurrency: 3 }, () => {
 /** Puts a service under load, causes the fault, ends it, and checks the recovery. */
 async function runScenario(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
   const undo = reverseCleanup(t)
-  const faulty = await proxiedService(undo, 300, isOwned)
+  const faulty = await proxiedService(undo, { sweepMs: 300 }, isOwned)
   const { service } = faulty
   const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
 
@@ -529,7 +530,7 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
           body: { name: 'Milo', categoryId: 7 },
           headers: { 'idempotency-key': 'once' },
         })
-      const cut = proxy.cutAt('create_pets_1', when)
+      const cut = proxy.cutAt('create_pets_2', when)
       const [first] = await Promise.all([add(), cut])
       assertUnavailable(first, 'POST')
       assert.ok(isOutcomeUnknown(first), first.text)
@@ -565,7 +566,7 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
         headers: { 'idempotency-key': 'once' },
       })
     const startedAt = performance.now()
-    const [first] = await Promise.all([add(), proxy.hangAt('create_pets_1')])
+    const [first] = await Promise.all([add(), proxy.hangAt('create_pets_2')])
     const ms = performance.now() - startedAt
     assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
     assertUnavailable(first, 'POST')
