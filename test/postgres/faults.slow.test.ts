@@ -347,7 +347,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
 
   test('connections that are cut repeatedly during queries: each request succeeds or fails as a whole', async (t) => {
     const undo = reverseCleanup(t)
-    const faulty = await proxiedService(undo, 300)
+    const faulty = await proxiedService(undo, { sweepMs: 300 })
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 10; n++) {
       const before = load.created.size
@@ -363,7 +363,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   test('a PostgreSQL that crashes and recovers: no confirmed change is lost, and the service continues', async (t) => {
     const undo = reverseCleanup(t)
     const { databaseEnv, databaseName, administer } = await ownPostgresFor(undo)
-    const serving = await serviceOn(undo, databaseEnv, databaseEnv.DATABASE_URL, 300)
+    const serving = await serviceOn(undo, databaseEnv, databaseEnv.DATABASE_URL, { sweepMs: 300 })
     const faulty = { ...serving, databaseEnv, databaseName, administer }
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 2; n++) {
