@@ -1,0 +1,85 @@
+/** Databases with profiles and a complete search index, on both engines. */
+
+import { fileURLToPath } from 'node:url'
+import { sql } from 'kysely'
+import { withDatabase } from '../../src/commands/database.ts'
+import type { Database } from '../../src/database/database.ts'
+import { insertMany } from '../../src/database/preparedQuery.ts'
+import { indexStep, needsIndexing } from '../../src/listings/indexing.ts'
+import { searchIndexOf } from '../../src/listings/searchIndexes.ts'
+import { createPets } from '../../src/pets/storedPets.ts'
+import { type Env, runProgram } from '../host/processes.ts'
+import { animalOf } from './animals.ts'
+import { type Checkout, createKey } from './checkout.ts'
+import { cachedDir, writeKey } from './databases.ts'
+
+const petsPerWrite = 1_000
+/** As the service does. */
+const stepsPerMaintenance = 4
+
+/** A data directory with this number of animals and a key. */
+export const listingDatabase = (checkout: Checkout, count: number): Promise<string> =>
+  cachedDir(checkout, `listings-${count}`, async (dir) => {
+    writeKey(dir, await fillListings(checkout, { PETSTORE_DATA_DIR: dir }, count))
+  })
+
+/** Fills an empty database. Returns a key. */
+export async function fillListings(checkout: Checkout, env: Env, count: number): Promise<string> {
+  const key = await createKey(checkout, env)
+  // In a separate process, because statements of SQLite block the event loop and signals would not be handled.
+  await runProgram([process.execPath, fileURLToPath(import.meta.url), String(count)], env)
+  return key
+}
+
+const insertProfiles = insertMany('profiles', ['pet_id', 'listed', 'data'])
+
+async function addAnimals(database: Database, count: number): Promise<void> {
+  const now = Date.now()
+  for (let first = 1; first <= count; first += petsPerWrite) {
+    const length = Math.min(petsPerWrite, count - first + 1)
+    const animals = Array.from({ length }, (_, index) => ({
+      id: first + index,
+      ...animalOf(first + index),
+    }))
+    await database.write(async (trx) => {
+      await createPets(
+        trx,
+        animals.map(({ id, pet }) => ({ id, ...pet })),
+        now,
+      )
+      const rows = animals.map(({ id, profile }) => {
+        const { source: _, externalId: __, listed, ...stored } = profile
+        return [id, Number(listed), JSON.stringify(stored)]
+      })
+      await insertProfiles(trx, rows)
+    })
+    await database.readableThrough()
+  }
+}
+
+/** In the steps of the service, so that the index of SQLite has the same segments. */
+async function buildIndex(database: Database): Promise<void> {
+  const through = await database.readableThrough()
+  for (let step = 1; await needsIndexing(database.read, through); step++)
+    await database.write(async (trx) => {
+      await indexStep(trx, through)
+      if (step % stepsPerMaintenance === 0) await searchIndexOf(trx).maintain(trx)
+    })
+}
+
+/** The index of PostgreSQL is created after the terms are written, which takes a tenth of the time. */
+async function fill(database: Database, count: number): Promise<void> {
+  await addAnimals(database, count)
+  if (database.read.dialect.engine === 'sqlite') return buildIndex(database)
+  const run = (statement: string) => database.write((trx) => sql.raw(statement).execute(trx))
+  const index = await sql<{ indexdef: string }>`
+    SELECT indexdef FROM pg_indexes WHERE indexname = 'listing_terms_by_term'`.execute(database.read)
+  await run('DROP INDEX listing_terms_by_term')
+  await buildIndex(database)
+  await run(`SET LOCAL statement_timeout = 0; ${index.rows[0]?.indexdef}`)
+  await run('ANALYZE')
+}
+
+const [, program, count] = process.argv
+if (program === fileURLToPath(import.meta.url))
+  await withDatabase(process.env, (database) => fill(database, Number(count)))
