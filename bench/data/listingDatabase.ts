@@ -76,7 +76,7 @@ async function fill(database: Database, count: number): Promise<void> {
     SELECT indexdef FROM pg_indexes WHERE indexname = 'listing_terms_by_term'`.execute(database.read)
   await run('DROP INDEX listing_terms_by_term')
   await buildIndex(database)
-  await run(`SET LOCAL statement_timeout = 0; ${index.rows[0]?.indexdef}`)
+  await run(`${index.rows[0]?.indexdef}`)
   await run('ANALYZE')
 }
 

@@ -34,6 +34,14 @@ export const measurements: readonly Measurement[] = [
   },
   importSpeed,
   {
+    rows: [
+      ...[rows.listings, rows.listingsWorst, rows.listingsPostgres, rows.listingsPostgresWorst],
+      ...[rows.largeListings, rows.largeListingsWorst],
+      ...[rows.largeListingsPostgres, rows.largeListingsPostgresWorst],
+    ],
+    run: async (context) => (await import('./listings.ts')).listings.run(context),
+  },
+  {
     rows: [rows.madeUpKeysPostgres],
     run: async (context) => (await import('./invalidKeys.ts')).invalidKeys.run(context),
   },
