@@ -15,7 +15,7 @@ import { cachedDir, writeKey } from './databases.ts'
 
 const petsPerWrite = 1_000
 /** As the service does. */
-const stepsPerMaintenance = 4
+const stepsPerMerge = 4
 
 /** A data directory with this number of animals and a key. */
 export const listingDatabase = (checkout: Checkout, count: number): Promise<string> =>
@@ -57,14 +57,16 @@ async function addAnimals(database: Database, count: number): Promise<void> {
   }
 }
 
-/** In the steps of the service, so that the index of SQLite has the same segments. */
+/** In the steps of the service, so that the index of SQLite has the same parts. */
 async function buildIndex(database: Database): Promise<void> {
   const through = await database.readableThrough()
+  const index = searchIndexOf(database.read)
   for (let step = 1; await needsIndexing(database.read, through); step++)
     await database.write(async (trx) => {
       await indexStep(trx, through)
-      if (step % stepsPerMaintenance === 0) await searchIndexOf(trx).maintain(trx)
+      if (step % stepsPerMerge === 0) await index.merge?.(trx)
     })
+  while (await database.write(async (trx) => index.merge?.(trx)));
 }
 
 /** The index of PostgreSQL is created after the terms are written, which takes a tenth of the time. */
