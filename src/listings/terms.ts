@@ -19,7 +19,7 @@ const hashed = (text: string): string =>
 const foldedValue = (text: string): string => fold(text).trim().replace(/\s+/gu, ' ')
 
 export const statusTerm = (status: string): string => `st_${status}`
-/** Available or reserved. */
+/** Available or reserved, and listed: what the public sees. One term in place of two that most animals have. */
 export const onOfferTerm = 'on_offer'
 export const listedTerm = (isListed: boolean): string => `ls_${isListed ? 'yes' : 'no'}`
 export const categoryTerm = (id: bigint): string => `ct_${BigInt.asUintN(64, id)}`
@@ -50,7 +50,7 @@ export function facetTermsOf(pet: IndexedPet, profile: Profile): Set<string> {
   const { species, sex, size, specialNeeds, goodWith } = profile
   const facets = [
     statusTerm(pet.status),
-    pet.status !== 'sold' && onOfferTerm,
+    pet.status !== 'sold' && profile.listed && onOfferTerm,
     listedTerm(profile.listed),
     categoryTerm(pet.categoryId),
     species !== null && speciesTerm(species),

@@ -100,15 +100,15 @@ const summaryLengthMax = 300
 
 /** The beginning of a description, up to the last word that fits. */
 export function summaryOf(description: string | null): string | null {
-  const characters = [...(description ?? '')]
-  if (description === null || characters.length <= summaryLengthMax) return description
+  if (description === null || description.length <= summaryLengthMax) return description
+  // A character takes at most two units. The rest of a long text is not needed.
+  const characters = [...description.slice(0, 2 * summaryLengthMax + 2)]
+  if (characters.length <= summaryLengthMax) return description
   const beginning = characters.slice(0, summaryLengthMax + 1).join('')
   const lastSpace = beginning.search(/\s+\S*$/)
   const isOneWord = lastSpace <= 0
   return `${isOneWord ? characters.slice(0, summaryLengthMax).join('') : beginning.slice(0, lastSpace)}…`
 }
-
-export const staffFields = ['microchip', 'location', 'staffNotes'] as const satisfies (keyof Profile)[]
 
 /** The first age of each group in years, and the first that is beyond it. */
 const ageRanges: Readonly<Record<AgeGroup, readonly [from: number, below: number]>> = {
