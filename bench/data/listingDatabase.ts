@@ -1,7 +1,7 @@
 /** Databases with profiles and a complete search index, on both engines. */
 
 import { fileURLToPath } from 'node:url'
-import { sql } from 'kysely'
+import pg from 'pg'
 import { withDatabase } from '../../src/commands/database.ts'
 import type { Database } from '../../src/database/database.ts'
 import { insertMany } from '../../src/database/preparedQuery.ts'
@@ -70,18 +70,23 @@ async function buildIndex(database: Database): Promise<void> {
 }
 
 /** The index of PostgreSQL is created after the terms are written, which takes a tenth of the time. */
-async function fill(database: Database, count: number): Promise<void> {
-  await addAnimals(database, count)
-  if (database.read.dialect.engine === 'sqlite') return buildIndex(database)
-  const run = (statement: string) => database.write((trx) => sql.raw(statement).execute(trx))
-  const index = await sql<{ indexdef: string }>`
-    SELECT indexdef FROM pg_indexes WHERE indexname = 'listing_terms_by_term'`.execute(database.read)
-  await run('DROP INDEX listing_terms_by_term')
+async function buildPostgresIndex(database: Database, url: string): Promise<void> {
+  // Its own connection: the service limits the time of a statement.
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(
+    "SELECT indexdef FROM pg_indexes WHERE indexname = 'listing_terms_by_term'",
+  )
+  await client.query('DROP INDEX listing_terms_by_term')
   await buildIndex(database)
-  await run(`${index.rows[0]?.indexdef}`)
-  await run('ANALYZE')
+  await client.query(rows[0].indexdef)
+  await client.query('VACUUM ANALYZE')
+  await client.end()
 }
 
 const [, program, count] = process.argv
 if (program === fileURLToPath(import.meta.url))
-  await withDatabase(process.env, (database) => fill(database, Number(count)))
+  await withDatabase(process.env, async (database, { databaseUrl }) => {
+    await addAnimals(database, Number(count))
+    await (databaseUrl === undefined ? buildIndex(database) : buildPostgresIndex(database, databaseUrl))
+  })
