@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Pet } from '../pets/pet.ts'
 import type { Profile } from '../profiles/profile.ts'
 import { fold, wordsOf } from './words.ts'
@@ -13,8 +13,7 @@ const wordsMax = 400
 export const firstYear = 1980
 
 /** Text of any length and any characters, as a term of its folded value. */
-const hashed = (text: string): string =>
-  createHash('sha256').update(foldedValue(text)).digest('hex').slice(0, 16)
+const hashed = (text: string): string => hash('sha256', foldedValue(text), 'hex').slice(0, 16)
 /** What has to be equal for two species or breeds to be the same. */
 const foldedValue = (text: string): string => fold(text).trim().replace(/\s+/gu, ' ')
 
