@@ -1,21 +1,16 @@
 /** Databases with profiles and a complete search index, on both engines. */
-
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { withDatabase } from '../../src/commands/database.ts'
 import type { Database } from '../../src/database/database.ts'
 import { insertMany } from '../../src/database/preparedQuery.ts'
-import { indexStep, needsIndexing } from '../../src/listings/indexing.ts'
-import { searchIndexOf } from '../../src/listings/searchIndexes.ts'
 import { createPets } from '../../src/pets/storedPets.ts'
 import { type Env, runProgram } from '../host/processes.ts'
 import { animalOf } from './animals.ts'
 import { type Checkout, createKey } from './checkout.ts'
 import { cachedDir, writeKey } from './databases.ts'
+import { buildSearchIndex } from './searchIndex.ts'
 
 const petsPerWrite = 1_000
-/** As the service does. */
-const stepsPerMerge = 4
 
 /** A data directory with this number of animals and a key. */
 export const listingDatabase = (checkout: Checkout, count: number): Promise<string> =>
@@ -28,6 +23,7 @@ export async function fillListings(checkout: Checkout, env: Env, count: number):
   const key = await createKey(checkout, env)
   // In a separate process, because statements of SQLite block the event loop and signals would not be handled.
   await runProgram([process.execPath, fileURLToPath(import.meta.url), String(count)], env)
+  await buildSearchIndex(checkout, env)
   return key
 }
 
@@ -57,36 +53,6 @@ async function addAnimals(database: Database, count: number): Promise<void> {
   }
 }
 
-/** In the steps of the service, so that the index of SQLite has the same parts. */
-async function buildIndex(database: Database): Promise<void> {
-  const through = await database.readableThrough()
-  const index = searchIndexOf(database.read)
-  for (let step = 1; await needsIndexing(database.read, through); step++)
-    await database.write(async (trx) => {
-      await indexStep(trx, through)
-      if (step % stepsPerMerge === 0) await index.merge?.(trx)
-    })
-  while (await database.write(async (trx) => index.merge?.(trx)));
-}
-
-/** The index of PostgreSQL is created after the terms are written, which takes a tenth of the time. */
-async function buildPostgresIndex(database: Database, url: string): Promise<void> {
-  // Its own connection: the service limits the time of a statement.
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  const { rows } = await client.query(
-    "SELECT indexdef FROM pg_indexes WHERE indexname = 'listing_terms_by_term'",
-  )
-  await client.query('DROP INDEX listing_terms_by_term')
-  await buildIndex(database)
-  await client.query(rows[0].indexdef)
-  await client.query('VACUUM ANALYZE')
-  await client.end()
-}
-
 const [, program, count] = process.argv
 if (program === fileURLToPath(import.meta.url))
-  await withDatabase(process.env, async (database, { databaseUrl }) => {
-    await addAnimals(database, Number(count))
-    await (databaseUrl === undefined ? buildIndex(database) : buildPostgresIndex(database, databaseUrl))
-  })
+  await withDatabase(process.env, (database) => addAnimals(database, Number(count)))
