@@ -15,6 +15,8 @@ export type Row = {
   readonly needsFullRun?: boolean
   /** Left out of a quick run. */
   readonly isFullRunOnly?: boolean
+  /** Only with --large. */
+  readonly isLargeRunOnly?: boolean
 }
 
 /** On arm64 rows 1 to 4 must reach three quarters of the value for x64. */
@@ -29,6 +31,16 @@ const memory = { against: '', kind: 'MB', isUnchecked: true } as const
 const bareInsert = 'a bare `pg` insert over `node:http`, same distance'
 const oneInstance = { against: 'one instance', kind: 'ratio' } as const
 const streams = { against: 'the same without streams', kind: 'factor', must: 2, aim: 1.3 } as const
+
+const listings = {
+  against: 'the page of pets by status, uncached',
+  kind: 'factor',
+  isUnchecked: true,
+} as const
+const medianListings = { ...listings, must: 5, aim: 2 } as const
+const worstListings = { ...listings, must: 60, aim: 20 } as const
+const largeWorst = { ...listings, isLargeRunOnly: true } as const
+const largeListings = { ...listings, must: 10, aim: 4, isLargeRunOnly: true } as const
 
 export const rows = {
   list: {
@@ -57,12 +69,21 @@ export const rows = {
     needsFullRun: true,
   },
   create: {
-    id: '4',
+    id: '4a',
     what: 'create one pet, durable, 64 callers',
     against: 'Express, `synchronous=FULL`',
     kind: 'ratio',
     must: mustByArch(4),
     aim: 8,
+  },
+  createIndexed: {
+    id: '4b',
+    what: 'the same while the search index follows',
+    against: 'the same without updates of the index',
+    kind: 'ratio',
+    must: 0.9,
+    aim: 0.95,
+    isUnchecked: true,
   },
   listDuringCreates: {
     ...latency,
@@ -193,6 +214,16 @@ export const rows = {
     isUnchecked: true,
     needsFullRun: true,
   },
+  listings: { ...medianListings, id: '15a', what: 'listings of 100,000 pets, SQLite: median of the queries' },
+  listingsWorst: { ...worstListings, id: '15b', what: 'the same, the slowest query' },
+  listingsPostgres: { ...medianListings, id: '15c', what: 'row 15a on PostgreSQL' },
+  listingsPostgresWorst: { ...worstListings, id: '15d', what: 'row 15b on PostgreSQL' },
+  largeListings: { ...largeListings, id: '16a', what: 'row 15a with 1,000,000 pets' },
+  largeListingsWorst: { ...largeWorst, id: '16b', what: 'the same, the slowest query' },
+  largeListingsPostgres: { ...largeListings, id: '16c', what: 'row 16a on PostgreSQL' },
+  largeListingsPostgresWorst: { ...largeWorst, id: '16d', what: 'row 16b on PostgreSQL' },
+  photo: { id: '17', what: 'a photo of 640 pixels', against: bareNode, kind: 'ratio', must: 0.4, aim: 0.7 },
+  photoUploads: { ...memory, id: '18', what: 'memory (RSS) added by uploads of photos', must: 40, aim: 10 },
   madeUpKeysPostgres: {
     ...latency,
     id: '20',

@@ -14,10 +14,10 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { runProgram } from '../host/processes.ts'
 import { benchDir, repositoryDir } from '../host/programs.ts'
 import { hashKey, type Pet, schema } from '../peers/pets.ts'
-import { type Checkout, createKey, openCheckout, petstore, rateLimit } from './checkout.ts'
+import { type Checkout, createKey, openCheckout, rateLimit } from './checkout.ts'
+import { seedPets } from './searchIndex.ts'
 
 export const petCount = 100_000
 
@@ -91,7 +91,7 @@ export const readKey = (dir: string): string => readFileSync(join(dir, 'key'), '
 export const seededDatabase = (checkout: Checkout): Promise<string> =>
   cachedDir(checkout, 'petstore', async (dir) => {
     const env = { PETSTORE_DATA_DIR: dir }
-    await runProgram(petstore(checkout, 'seed', '--count', String(petCount)), env)
+    await seedPets(checkout, env, petCount)
     writeKey(dir, await createKey(checkout, env))
   })
 

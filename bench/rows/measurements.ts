@@ -1,6 +1,7 @@
 import type { Measurement } from '../measure/context.ts'
 import { rows } from '../targets.ts'
 import { importSpeed } from './import.ts'
+import { indexCost } from './indexCost.ts'
 import { readLatency } from './readLatency.ts'
 import { scale } from './scale.ts'
 import { startUp } from './startUp.ts'
@@ -10,6 +11,7 @@ import { throughputOnBun, throughputOnNode } from './throughput.ts'
 export const measurements: readonly Measurement[] = [
   throughputOnNode,
   throughputOnBun,
+  indexCost,
   readLatency,
   scale,
   {
@@ -33,6 +35,18 @@ export const measurements: readonly Measurement[] = [
     run: async (context) => (await import('./eventStreams.ts')).eventStreams.run(context),
   },
   importSpeed,
+  {
+    rows: [
+      ...[rows.listings, rows.listingsWorst, rows.listingsPostgres, rows.listingsPostgresWorst],
+      ...[rows.largeListings, rows.largeListingsWorst],
+      ...[rows.largeListingsPostgres, rows.largeListingsPostgresWorst],
+    ],
+    run: async (context) => (await import('./listings.ts')).listings.run(context),
+  },
+  {
+    rows: [rows.photo, rows.photoUploads],
+    run: async (context) => (await import('./photos.ts')).photos.run(context),
+  },
   {
     rows: [rows.madeUpKeysPostgres],
     run: async (context) => (await import('./invalidKeys.ts')).invalidKeys.run(context),

@@ -1,7 +1,8 @@
 /** Row 8: the service on PostgreSQL, one and three instances, against bare servers on the same tables. */
-import { createKey, petstore } from '../data/checkout.ts'
+import { createKey } from '../data/checkout.ts'
 import { petCount } from '../data/databases.ts'
-import { type Env, runProgram, type Server, stopAll } from '../host/processes.ts'
+import { seedPets } from '../data/searchIndex.ts'
+import { type Env, type Server, stopAll } from '../host/processes.ts'
 import { compareRounds, describeRounds } from '../measure/comparison.ts'
 import { type BenchContext, isSelected, type Measurement } from '../measure/context.ts'
 import type { Result } from '../measure/result.ts'
@@ -26,7 +27,7 @@ export const listOnPostgres: Measurement = {
       const env = { DATABASE_URL: postgres.adminUrl, PETSTORE_DATABASE_POOL: poolSize }
       const count = options.isQuick ? quickPetCount : petCount
       progress(`PostgreSQL: seeding ${count} pets`)
-      await runProgram(petstore(checkout, 'seed', '--count', String(count)), env)
+      await seedPets(checkout, env, count)
       const key = await createKey(checkout, env)
       const results = [await measureInstances(context, rows.listPostgres, env, key, [cores.server])]
       if (isSelected(context, rows.listPostgresThree))

@@ -1,7 +1,8 @@
 /** Row 12: writes on PostgreSQL, near and 4 ms away, with one instance and with three. */
 import { join } from 'node:path'
-import { createKey, petstore } from '../data/checkout.ts'
+import { createKey } from '../data/checkout.ts'
 import { petCount } from '../data/databases.ts'
+import { seedPets } from '../data/searchIndex.ts'
 import { pinned } from '../host/cores.ts'
 import { type Env, runProgram, type Server, stopAll } from '../host/processes.ts'
 import { benchDir } from '../host/programs.ts'
@@ -83,7 +84,7 @@ export const writesOnPostgres: Measurement = {
       const near = envFor(adminUrl)
       const pets = options.isQuick ? quickPetCount : petCount
       progress(`writes on PostgreSQL: seeding ${pets} pets`)
-      await runProgram(petstore(checkout, 'seed', '--count', String(pets)), near)
+      await seedPets(checkout, near, pets)
       const key = await createKey(checkout, near)
       const { through } = proxy
       const setup = { adminUrl, near, far: envFor(through(adminUrl)), through, key, pets }

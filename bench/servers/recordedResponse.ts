@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { sendOnce, serializeRequest } from '../load/client.ts'
 import type { RequestSpec } from '../load/load.ts'
 
@@ -6,6 +7,8 @@ export type RecordedResponse = {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: string
+  /** How the body is written here. */
+  readonly encoding: 'utf8' | 'base64'
   /** The size on the wire. */
   readonly bytes: number
 }
@@ -16,10 +19,12 @@ export async function recordResponse(
   port: number,
   request: RequestSpec,
 ): Promise<RecordedResponse> {
-  const path = request.path.replace('{id}', String(Math.ceil((request.ids ?? 1) / 2)))
+  const withId = (text: string) => text.replace('{id}', String(Math.ceil((request.ids ?? 1) / 2)))
+  const path = withId(request.path)
+  const sentHeaders = Object.entries(request.headers).map(([name, value]) => [name, withId(value)])
   const { status, head, body } = await sendOnce(
     port,
-    serializeRequest(request.method, path, request.headers, request.body),
+    serializeRequest(request.method, path, Object.fromEntries(sentHeaders), request.body),
   )
   if (status !== request.status)
     throw new Error(`${serverName} responded ${status} to ${request.method} ${path}:\n${body}`)
@@ -27,7 +32,8 @@ export async function recordResponse(
     .split('\r\n')
     .slice(1)
     .map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])
-  return { status, headers, body: body.toString(), bytes: head.length + 4 + body.length }
+  const encoding = isUtf8(body) ? 'utf8' : 'base64'
+  return { status, headers, body: body.toString(encoding), encoding, bytes: head.length + 4 + body.length }
 }
 
 /** Checks that a bare server sends the same status, headers and body as the service. Only `Date` may differ. */

@@ -4,8 +4,10 @@ import { SharedRun } from '../database/sharedRun.ts'
 import { indexStep, needsIndexing } from './indexing.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 
-/** Steps between two calls of `maintain`. */
-const stepsPerMaintenance = 4
+/** Steps between two merges, while there is more to index. */
+const stepsPerMerge = 4
+/** After the last step. The commit of a merge wakes the indexer, so merges go on until there is nothing to merge. */
+const mergesPerRound = 8
 
 type IndexerOptions = {
   readonly database: Database
@@ -20,6 +22,7 @@ export class ListingIndexer {
   readonly #stopping = new AbortController()
   readonly #rounds = new SharedRun(() => this.#runRound())
   #steps = 0
+  #mayMerge = false
 
   constructor(options: IndexerOptions) {
     this.#options = options
@@ -46,10 +49,22 @@ export class ListingIndexer {
       while (!signal.aborted && (await needsIndexing(database.read, through)))
         await database.write(async (trx) => {
           await indexStep(trx, through)
-          if (++this.#steps % stepsPerMaintenance === 0) await searchIndexOf(trx).maintain(trx)
+          if (++this.#steps % stepsPerMerge === 0) await searchIndexOf(trx).merge?.(trx)
+          this.#mayMerge = true
         })
+      await this.#merge()
     } catch (error) {
       onFault(error)
     }
+  }
+
+  async #merge(): Promise<void> {
+    const { database } = this.#options
+    const index = searchIndexOf(database.read)
+    if (!index.merge) return
+    for (let merge = 0; merge < mergesPerRound && this.#mayMerge && !this.#stopping.signal.aborted; merge++)
+      await database.write(async (trx) => {
+        this.#mayMerge = (await index.merge?.(trx)) ?? false
+      })
   }
 }

@@ -4,7 +4,7 @@ import type { Db } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { type Animal, findAnimals } from '../profiles/queries.ts'
 import { isIndexComplete } from './indexing.ts'
-import { type Condition, conditionsOf, hasAge, type ListingFilter, meets } from './query.ts'
+import { type Condition, conditionsOf, hasAge, type ListingFilter, meets, onOffer } from './query.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { facetTermsOf, wordTermsOf } from './terms.ts'
 
@@ -22,7 +22,7 @@ export async function findListings(
   filter: ListingFilter,
   now: number,
 ): Promise<Animal[]> {
-  const statuses = filter.status ?? (filter.isStaff ? petStatuses : (['available', 'pending'] as const))
+  const statuses = filter.status ?? (filter.isStaff ? petStatuses : onOffer)
   if (hasStatusFilterOnly(filter)) {
     const ids = await newestIds(db, limit, belowId, statuses, filter.listed === 'any')
     return inOrder(await findAnimals(db, ids))

@@ -5,6 +5,9 @@ import { wordsOf } from './words.ts'
 
 const prefixLengthMin = 3
 
+/** The statuses of animals that can be adopted. */
+export const onOffer = ['available', 'pending'] as const satisfies PetStatus[]
+
 export type ListingFilter = {
   /** Available and pending, unless given. */
   status?: readonly PetStatus[] | undefined
@@ -35,11 +38,9 @@ const validTerm = /^[a-z]{1,3}_[\p{L}\p{N}\p{M}]+$/u
 
 /** The conditions that an animal must meet, all of them. */
 export function conditionsOf(filter: ListingFilter, now: number): Condition[] {
-  const { status, categoryId, species, breed, sex, size, ageGroup, goodWith = [], specialNeeds } = filter
-  const { listed = 'true' } = filter
+  const { categoryId, species, breed, sex, size, ageGroup, goodWith = [], specialNeeds } = filter
   const facets = [
-    status === undefined ? [terms.onOfferTerm] : [...new Set(status)].map(terms.statusTerm),
-    listed !== 'any' && [terms.listedTerm(listed === 'true')],
+    ...visibilityTerms(filter),
     categoryId !== undefined && [terms.categoryTerm(categoryId)],
     species !== undefined && [terms.speciesTerm(species)],
     breed !== undefined && [terms.breedTerm(breed)],
@@ -56,6 +57,13 @@ export function conditionsOf(filter: ListingFilter, now: number): Condition[] {
   for (const term of conditions.flatMap(({ anyOf }) => anyOf))
     if (!validTerm.test(term)) throw new Error(`Invariant violated: "${term}" is not a term.`)
   return conditions
+}
+
+function visibilityTerms({ status, listed = 'true' }: ListingFilter): (string[] | false)[] {
+  const statuses = new Set<PetStatus>(status ?? onOffer)
+  if (listed === 'true' && statuses.size === onOffer.length && onOffer.every((each) => statuses.has(each)))
+    return [[terms.onOfferTerm]]
+  return [[...statuses].map(terms.statusTerm), listed !== 'any' && [terms.listedTerm(listed === 'true')]]
 }
 
 function wordConditions({ q = '', isStaff = false }: ListingFilter): Condition[] {

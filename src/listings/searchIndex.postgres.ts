@@ -23,5 +23,4 @@ export const postgresSearchIndex: SearchIndex = {
   async clear(trx) {
     await sql`TRUNCATE listing_terms`.execute(trx)
   },
-  async maintain() {},
 }

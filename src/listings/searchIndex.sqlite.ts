@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Trx } from '../database/db.ts'
 import { toFts5Query } from './query.ts'
 import type { SearchIndex } from './searchIndex.ts'
 
@@ -26,7 +27,15 @@ export const sqliteSearchIndex: SearchIndex = {
     await sql`INSERT INTO listing_terms (listing_terms) VALUES ('delete-all')`.execute(trx)
   },
   // Automatic merges are off, because single writes would take up to 150 ms.
-  async maintain(trx) {
+  async merge(trx) {
+    const before = await totalChanges(trx)
     await sql`INSERT INTO listing_terms (listing_terms, rank) VALUES ('merge', ${mergePages})`.execute(trx)
+    // As FTS5 documents it: a merge that had nothing to do makes one change.
+    return (await totalChanges(trx)) - before > 1
   },
+}
+
+async function totalChanges(trx: Trx): Promise<number> {
+  const { rows } = await sql<{ changes: number }>`SELECT total_changes() AS changes`.execute(trx)
+  return rows[0]?.changes ?? 0
 }

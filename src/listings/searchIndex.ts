@@ -10,6 +10,9 @@ export type SearchIndex = {
   replace(trx: Trx, rows: readonly IndexedTerms[]): Promise<void>
   delete(trx: Trx, ids: readonly number[]): Promise<void>
   clear(trx: Trx): Promise<void>
-  /** Work that keeps later writes fast, a bounded amount of it. To be called once in a few writes. */
-  maintain(trx: Trx): Promise<void>
+  /**
+   * Merges parts of the index, a bounded amount of work. Returns whether there may be more to do. Every write adds a part,
+   * and a search reads all of them.
+   */
+  merge?(trx: Trx): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Pet } from '../pets/pet.ts'
 import type { Profile } from '../profiles/profile.ts'
 import { fold, wordsOf } from './words.ts'
@@ -13,13 +13,12 @@ const wordsMax = 400
 export const firstYear = 1980
 
 /** Text of any length and any characters, as a term of its folded value. */
-const hashed = (text: string): string =>
-  createHash('sha256').update(foldedValue(text)).digest('hex').slice(0, 16)
+const hashed = (text: string): string => hash('sha256', foldedValue(text), 'hex').slice(0, 16)
 /** What has to be equal for two species or breeds to be the same. */
 const foldedValue = (text: string): string => fold(text).trim().replace(/\s+/gu, ' ')
 
 export const statusTerm = (status: string): string => `st_${status}`
-/** Available or reserved. */
+/** Available or reserved, and listed: what the public sees. One term in place of two that most animals have. */
 export const onOfferTerm = 'on_offer'
 export const listedTerm = (isListed: boolean): string => `ls_${isListed ? 'yes' : 'no'}`
 export const categoryTerm = (id: bigint): string => `ct_${BigInt.asUintN(64, id)}`
@@ -50,7 +49,7 @@ export function facetTermsOf(pet: IndexedPet, profile: Profile): Set<string> {
   const { species, sex, size, specialNeeds, goodWith } = profile
   const facets = [
     statusTerm(pet.status),
-    pet.status !== 'sold' && onOfferTerm,
+    pet.status !== 'sold' && profile.listed && onOfferTerm,
     listedTerm(profile.listed),
     categoryTerm(pet.categoryId),
     species !== null && speciesTerm(species),

@@ -45,7 +45,14 @@ export const fold = (text: string): string =>
  * characters. The last word of a query also matches longer ones, unless it is such a pair.
  */
 export function* wordsOf(text: string): Generator<{ readonly word: string; readonly isPair: boolean }> {
-  for (const part of fold(text).split(separators)) {
+  const folded = fold(text)
+  // Most texts have none, and looking for them in each word takes most of the time.
+  const hasUnspaced = folded.search(unspacedRun) !== -1
+  for (const part of folded.split(separators)) {
+    if (!hasUnspaced) {
+      if (part !== '') yield { word: shortened(part), isPair: false }
+      continue
+    }
     let end = 0
     for (const { 0: run, index } of part.matchAll(unspacedRun)) {
       if (index > end) yield { word: shortened(part.slice(end, index)), isPair: false }

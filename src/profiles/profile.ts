@@ -100,15 +100,21 @@ const summaryLengthMax = 300
 
 /** The beginning of a description, up to the last word that fits. */
 export function summaryOf(description: string | null): string | null {
-  const characters = [...(description ?? '')]
-  if (description === null || characters.length <= summaryLengthMax) return description
-  const beginning = characters.slice(0, summaryLengthMax + 1).join('')
+  if (description === null) return null
+  const limit = lengthOfFirst(summaryLengthMax, description)
+  if (limit === description.length) return description
+  const beginning = description.slice(0, lengthOfFirst(summaryLengthMax + 1, description))
   const lastSpace = beginning.search(/\s+\S*$/)
-  const isOneWord = lastSpace <= 0
-  return `${isOneWord ? characters.slice(0, summaryLengthMax).join('') : beginning.slice(0, lastSpace)}…`
+  return `${beginning.slice(0, lastSpace <= 0 ? limit : lastSpace)}…`
 }
 
-export const staffFields = ['microchip', 'location', 'staffNotes'] as const satisfies (keyof Profile)[]
+/** The length of the first characters of a text, some of which take two units. */
+function lengthOfFirst(characters: number, text: string): number {
+  let length = 0
+  for (let count = 0; count < characters && length < text.length; count++)
+    length += (text.codePointAt(length) as number) > 0xffff ? 2 : 1
+  return length
+}
 
 /** The first age of each group in years, and the first that is beyond it. */
 const ageRanges: Readonly<Record<AgeGroup, readonly [from: number, below: number]>> = {
@@ -138,8 +144,8 @@ export function birthDatesOf(group: AgeGroup, now: number): { after?: string; th
 
 export function ageGroupAt({ birthDate, ageGroup }: Pick<Profile, 'birthDate' | 'ageGroup'>, now: number) {
   if (birthDate === null) return ageGroup
-  return ageGroups.findLast((group) => {
-    const { through } = birthDatesOf(group, now)
-    return through === undefined || birthDate <= through
-  }) as AgeGroup
+  const today = new Date(now).toISOString()
+  const hasHadBirthday = birthDate.slice(5) <= today.slice(5, 10)
+  const age = Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4)) - (hasHadBirthday ? 0 : 1)
+  return ageGroups.findLast((group) => age >= ageRanges[group][0]) ?? 'baby'
 }

@@ -1,6 +1,6 @@
 import { etagOf } from '../api/etag.ts'
 import { timestamp } from '../clock.ts'
-import { ageGroupAt, staffFields, summaryOf } from './profile.ts'
+import { ageGroupAt, summaryOf } from './profile.ts'
 import type { Animal } from './queries.ts'
 
 const optionalTime = (ms: number | null) => (ms === null ? null : timestamp(ms))
@@ -8,12 +8,12 @@ const optionalTime = (ms: number | null) => (ms === null ? null : timestamp(ms))
 /** A profile as it is returned. Without `isStaff`, the staff's fields and animals that are not listed are left out. */
 export function serializeProfile(animal: Animal, now: number, isStaff: boolean) {
   const { pet, profile, bonds, adoptedOn, createdAt, updatedAt } = animal
-  const fields: Record<string, unknown> = { ...profile }
-  if (!isStaff) for (const name of staffFields) delete fields[name]
+  const { microchip, location, staffNotes, ...shared } = profile
   const bondedWith = bonds.filter(({ isListed }) => isStaff || isListed).map(({ petId }) => petId)
   return {
     petId: pet.id,
-    ...fields,
+    ...shared,
+    ...(isStaff && { microchip, location, staffNotes }),
     ageGroup: ageGroupAt(profile, now),
     bondedWith,
     adoptedOn,

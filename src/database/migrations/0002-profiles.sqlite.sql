@@ -68,4 +68,4 @@ CREATE VIRTUAL TABLE listing_terms USING fts5 (
   terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '_'", prefix = '5 6'
 );
 
-INSERT INTO listing_terms (listing_terms, rank) VALUES ('automerge', 0), ('usermerge', 8);
+INSERT INTO listing_terms (listing_terms, rank) VALUES ('automerge', 0), ('usermerge', 2);
