@@ -210,6 +210,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     broadcaster.close()
     const delivererStopped = deliverer.stop()
     const indexerStopped = indexer.stop()
+    decoder.stopAccepting()
     await wait('requests in progress', server.stop())
     await decoder.stop()
     const scheduleStopped = stopSchedule()

@@ -84,6 +84,8 @@ type Extras = {
   headers?: Record<string, string>
   /** Replaces the status of the code: HTTP has special ones for requests that cannot be read. */
   status?: 408 | 431 | undefined
+  /** For the log. */
+  cause?: unknown
 }
 
 /** For errors with `Retry-After` that know no better time. */
@@ -99,9 +101,9 @@ export class ApiError extends Error {
   constructor(
     definition: ErrorDefinition,
     message: string = definition.message,
-    { details, headers = {}, status }: Extras = {},
+    { details, headers = {}, status, cause }: Extras = {},
   ) {
-    super(message)
+    super(message, { cause })
     this.code = definition.code
     this.status = status ?? definition.status
     this.details = details

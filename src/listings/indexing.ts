@@ -11,7 +11,7 @@ const followedCursor = 'listings.followed'
 const filledCursor = 'listings.filled'
 /** Above every id: all pets are in the index. */
 const complete = Number.MAX_SAFE_INTEGER
-/** Of one transaction, because other writes wait for it. */
+/** The most that one transaction indexes: other writes wait for it. */
 const petsPerStep = 50
 const eventsPerStep = 500
 
@@ -70,8 +70,8 @@ async function follow(trx: Trx, after: number, through: number): Promise<void> {
     last = id
   }
   await indexPets(trx, [...ids])
-  // Without events the rest has been pruned.
-  await writeCursor(trx, followedCursor, events.length === 0 ? through : last)
+  // Another instance may have followed later events.
+  await writeCursor(trx, followedCursor, events.length === 0 ? Math.max(after, through) : last)
 }
 
 /** Pets that do not exist any more are removed from the index. */

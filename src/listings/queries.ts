@@ -12,6 +12,7 @@ import { facetTermsOf, wordTermsOf } from './terms.ts'
 const petIdMax = Number.MAX_SAFE_INTEGER
 /** How often the index is read for one page, if animals that it returns have just changed. */
 const readsPerPageMax = 20
+const rowsPerRead = 100
 const retryAfterSeconds = '2'
 
 /** One page of animals below an id that meet the filter, newest first. */
@@ -32,14 +33,15 @@ export async function findListings(
   const found: Animal[] = []
   let below = belowId
   for (let read = 0; read < readsPerPageMax; read++) {
-    const wanted = limit - found.length
+    // An age group can exclude many animals of one month.
+    const wanted = read === 0 ? limit : Math.max(limit - found.length, rowsPerRead)
     const [ids, isComplete] = await Promise.all([
       searchIndexOf(db).find(db, conditions, below, wanted),
       isIndexComplete(db),
     ])
     if (!isComplete) throw unavailable('The search index is being built.')
     found.push(...inOrder(await findAnimals(db, ids)).filter(isMatch))
-    if (found.length >= limit || ids.length < wanted) return found
+    if (found.length >= limit || ids.length < wanted) return found.slice(0, limit)
     below = ids.at(-1) as number
   }
   throw unavailable('Many of these animals have just changed.')

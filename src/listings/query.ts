@@ -1,4 +1,4 @@
-import type { PetStatus } from '../pets/pet.ts'
+import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { type AgeGroup, ageGroupAt, birthDatesOf, type Companion, type Profile } from '../profiles/profile.ts'
 import * as terms from './terms.ts'
 import { wordsOf } from './words.ts'
@@ -9,7 +9,7 @@ const prefixLengthMin = 3
 export const onOffer = ['available', 'pending'] as const satisfies PetStatus[]
 
 export type ListingFilter = {
-  /** Available and pending, unless given. */
+  /** Available and pending, unless given; all for staff. */
   status?: readonly PetStatus[] | undefined
   categoryId?: bigint | undefined
   species?: string | undefined
@@ -63,11 +63,15 @@ function visibilityTerms({ status, listed = 'true' }: ListingFilter): (string[] 
   const statuses = new Set<PetStatus>(status ?? onOffer)
   if (listed === 'true' && statuses.size === onOffer.length && onOffer.every((each) => statuses.has(each)))
     return [[terms.onOfferTerm]]
-  return [[...statuses].map(terms.statusTerm), listed !== 'any' && [terms.listedTerm(listed === 'true')]]
+  const isAny = petStatuses.every((each) => statuses.has(each))
+  return [
+    !isAny && [...statuses].map(terms.statusTerm),
+    listed !== 'any' && [terms.listedTerm(listed === 'true')],
+  ]
 }
 
 function wordConditions({ q = '', isStaff = false }: ListingFilter): Condition[] {
-  const words = [...wordsOf(q)]
+  const words = [...new Map([...wordsOf(q)].map((found) => [found.word, found])).values()]
   return words.map(({ word, isPair }, index) => ({
     anyOf: [terms.wordTerm(word), ...(isStaff ? [terms.staffWordTerm(word)] : [])],
     isWord: true,

@@ -1,15 +1,18 @@
 import * as z from 'zod'
 import { ListCursor, pageSchema } from '../api/pagination.ts'
+import { nonBlankText } from '../api/validation.ts'
 import { petStatuses } from '../pets/pet.ts'
 import { petFilterSchema, petSchema } from '../pets/schemas.ts'
 import { photoListSchema } from '../photos/schemas.ts'
 import { ageGroups, companions, sexes, sizes } from '../profiles/profile.ts'
 import { profileSchema } from '../profiles/schemas.ts'
 import { viewQuery } from '../profiles/view.ts'
-import { separators } from './words.ts'
+import { wordsOf } from './words.ts'
 
 const queryLengthMax = 200
 const queryWordsMax = 8
+/** Words, and pairs of characters of scripts without spaces. */
+const queryTermsMax = 64
 
 const etagsSchema = z
   .object({
@@ -31,20 +34,20 @@ export const listingListSchema = pageSchema(listingSchema, 'Listings', 'animals,
 const searchText = z
   .string()
   .refine((text) => [...text].length <= queryLengthMax, `must have at most ${queryLengthMax} characters`)
-  .refine(
-    (text) => text.split(separators).filter((word) => word !== '').length <= queryWordsMax,
-    `must have at most ${queryWordsMax} words`,
-  )
+  .refine((text) => {
+    const words = [...new Map([...wordsOf(text)].map((found) => [found.word, found])).values()]
+    return words.filter(({ isPair }) => !isPair).length <= queryWordsMax && words.length <= queryTermsMax
+  }, `must have at most ${queryWordsMax} words`)
 
-const wholeValue = (description: string) => z.string().min(1).max(100).optional().meta({ description })
+const wholeValue = (description: string) => nonBlankText(100, description).optional()
 
 export const listingFilterSchema = z.object({
   status: z.array(z.enum(petStatuses)).max(petStatuses.length).optional().meta({
     description: 'By default `available` and `pending`, and with `view=staff` all.',
   }),
   categoryId: petFilterSchema.shape.categoryId,
-  species: wholeValue('Only animals of this species, such as `dog`.'),
-  breed: wholeValue('Only animals of this breed.'),
+  species: wholeValue('Such as `dog`.'),
+  breed: wholeValue('Such as `Boxer`.'),
   sex: z.enum(sexes).optional().meta({ description: 'Only animals of this sex.' }),
   size: z.enum(sizes).optional().meta({ description: 'Only animals of this size.' }),
   ageGroup: z.enum(ageGroups).optional().meta({ description: 'Only animals of this age.' }),

@@ -110,7 +110,7 @@ function merge(pet: StoredPet, record: PetRecord, now: number): StoredPet {
     categoryId: record.categoryId,
     status,
     externalId,
-    source: record.externalId === undefined ? pet.source : (record.source ?? ''),
+    source: record.source ?? (record.externalId === undefined ? pet.source : ''),
     createdAt: record.createdAt ?? pet.createdAt,
     adoptedOn: status === 'sold' ? (record.adoptedOn ?? adoptedOn) : null,
   }
@@ -121,12 +121,13 @@ const isSame = (a: StoredPet, b: StoredPet): boolean =>
 
 /** An external id is unique within its source. */
 export const externalKey = ({ externalId, source }: PetOrigin | StoredPet): string =>
-  `${source ?? ''}\n${externalId}`
+  JSON.stringify([source ?? '', externalId])
 
 /** Finds the stored pet of a record: by its id, or else by its external id. */
 function storedIndex(stored: readonly StoredPet[]) {
   const byId = new Map(stored.map((pet) => [pet.id, pet]))
-  const byExternalId = new Map(stored.map((pet) => [externalKey(pet), pet]))
+  const withExternalId = stored.filter(({ externalId }) => externalId !== null)
+  const byExternalId = new Map(withExternalId.map((pet) => [externalKey(pet), pet]))
   const holderOf = (record: PetRecord): StoredPet | undefined =>
     record.externalId === undefined ? undefined : byExternalId.get(externalKey(record))
   const find = (record: PetRecord): StoredPet | undefined =>

@@ -17,7 +17,7 @@ export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => (
     rows.map((row) => ({
       ...{ name: row.name, categoryId: row.category_id, status: row.status },
       externalId: row.external_id ?? undefined,
-      source: row.external_id === null || row.source === '' ? undefined : row.source,
+      source: row.source === '' ? undefined : row.source,
       createdAt: row.created_at ?? undefined,
       updatedAt: row.updated_at ?? undefined,
       adoptedOn: row.adopted_on ?? undefined,

@@ -49,7 +49,8 @@ export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: nu
     const { createdAt = addedAt, updatedAt = createdAt, adoptedOn = addedOn } = given
     return [id, name, categoryId, status, createdAt, updatedAt, status === 'sold' ? adoptedOn : null]
   })
-  if (pets.every(({ externalId }) => externalId === undefined)) await insertPets(trx, rows)
+  if (pets.every(({ externalId, source }) => externalId === undefined && source === undefined))
+    await insertPets(trx, rows)
   else
     await insertPetsWithExternalIds(
       trx,

@@ -28,6 +28,8 @@ export const defaultDecoderBounds = {
   decoderCheckMs: 100,
 }
 
+const errorLengthMax = 2_000
+
 /** The photo cannot be decoded now. A retry may succeed. */
 export class DecoderUnavailableError extends Error {}
 
@@ -35,8 +37,10 @@ export class DecoderUnavailableError extends Error {}
 export type InvalidImage = { readonly problem: string }
 
 type Child = {
-  readonly process: ChildProcessByStdio<Writable, Readable, null>
+  readonly process: ChildProcessByStdio<Writable, Readable, Readable>
   readonly messages: AsyncGenerator<Buffer, undefined>
+  /** The end of what it has written to standard error. */
+  errorOutput(): string
 }
 
 /**
@@ -55,7 +59,7 @@ export class PhotoDecoder {
     this.#bounds = { ...defaultDecoderBounds, ...bounds }
   }
 
-  /** Of the process, while there is one. */
+  /** The id of the process, while there is one. */
   get processId(): number | undefined {
     return this.#child?.process.pid
   }
@@ -70,9 +74,13 @@ export class PhotoDecoder {
     return decoded
   }
 
-  /** Ends the process. Photos that wait are rejected. */
-  async stop(): Promise<void> {
+  /** Rejects photos that wait, and new ones. The one that is decoded is completed. */
+  stopAccepting(): void {
     this.#isStopped = true
+  }
+
+  async stop(): Promise<void> {
+    this.stopAccepting()
     this.#kill()
     await this.#last
   }
@@ -80,8 +88,7 @@ export class PhotoDecoder {
   async #decodeNow(bytes: Uint8Array): Promise<DecodedPhoto | InvalidImage> {
     if (this.#isStopped) throw new DecoderUnavailableError('The service is stopping.')
     clearTimeout(this.#idleTimer)
-    this.#child ??= startProcess()
-    const { process: child, messages } = this.#child
+    const { process: child, messages, errorOutput } = this.#useProcess()
     const bound = this.#watch(child)
     try {
       child.stdin.write(frame(bytes))
@@ -89,11 +96,23 @@ export class PhotoDecoder {
     } catch (error) {
       this.#kill()
       if (bound.problem !== undefined) return { problem: bound.problem }
-      throw new DecoderUnavailableError('The photo could not be processed.', { cause: error })
+      const cause = new Error(`${(error as Error).message} ${errorOutput()}`.trim())
+      throw new DecoderUnavailableError('The photo could not be processed.', { cause })
     } finally {
       bound.stop()
       await this.#rest(child)
     }
+  }
+
+  #useProcess(): Child {
+    if (this.#child) return this.#child
+    const child = startProcess()
+    this.#child = child
+    // Also if it ends between two photos.
+    child.process.once('exit', () => {
+      if (this.#child === child) this.#child = undefined
+    })
+    return child
   }
 
   async #rest({ pid }: Child['process']): Promise<void> {
@@ -107,13 +126,18 @@ export class PhotoDecoder {
   #watch({ pid }: Child['process']) {
     const { decodeMaxMs, decoderBytesMax, decoderCheckMs } = this.#bounds
     const bound: { problem: string | undefined; stop(): void } = { problem: undefined, stop }
-    const timer = setTimeout(() => this.#kill(), decodeMaxMs)
-    const checker = setInterval(async () => {
-      if ((await residentBytes(pid)) <= decoderBytesMax || this.#child?.process.pid !== pid) return
-      bound.problem = 'The image takes too much memory to be decoded. Reduce its size.'
+    let isStopped = false
+    const exceed = (what: string) => {
+      if (isStopped || this.#child?.process.pid !== pid) return
+      bound.problem = `The image takes too much ${what} to be decoded. Reduce its size.`
       this.#kill()
+    }
+    const timer = setTimeout(() => exceed('time'), decodeMaxMs)
+    const checker = setInterval(async () => {
+      if ((await residentBytes(pid)) > decoderBytesMax) exceed('memory')
     }, decoderCheckMs)
     function stop() {
+      isStopped = true
       clearTimeout(timer)
       clearInterval(checker)
     }
@@ -133,14 +157,18 @@ function startProcess(): Child {
   const env = { MALLOC_ARENA_MAX: '1' }
   const child = spawn(process.execPath, [...program, decodeCommand], {
     env,
-    stdio: ['pipe', 'pipe', 'ignore'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   // The reader of the responses notices that the process has ended.
   child.on('error', () => child.stdout.destroy())
   child.stdin.on('error', () => {})
   // It ends with the service, also after a crash, because its standard input is closed.
   child.unref()
-  return { process: child, messages: readFrames(child.stdout) }
+  let errors = ''
+  child.stderr.on('data', (text: Buffer) => {
+    errors = (errors + String(text)).slice(-errorLengthMax)
+  })
+  return { process: child, messages: readFrames(child.stdout), errorOutput: () => errors }
 }
 
 async function receive(messages: Child['messages']): Promise<DecodedPhoto | InvalidImage> {
@@ -148,6 +176,9 @@ async function receive(messages: Child['messages']): Promise<DecodedPhoto | Inva
   if ('problem' in response) return response
   const files: Partial<Record<PhotoFileName, Uint8Array>> = {}
   for (const name of photoFileNames) files[name] = await nextMessage(messages)
+  // The process handles untrusted data, so what it says is checked.
+  const isValid = response.width > 0 && response.height > 0 && /^#[0-9a-f]{6}$/.test(response.color)
+  if (!isValid) throw new Error('The process has sent an invalid response.')
   return { ...response, files: files as Record<PhotoFileName, Uint8Array> }
 }
 

@@ -128,7 +128,7 @@ async function deleteFiles(trx: Trx, photoIds: readonly number[]): Promise<void>
   await trx.deleteFrom('deleted_photos').where(isDeleted).execute()
 }
 
-const deletedPhotosMax = 20
+const deletedPhotosMax = 4
 
 /** Deletes the files of a bounded number of photos that were deleted with their pets. Returns the number of photos. */
 export async function deleteOrphanedFiles(trx: Trx): Promise<number> {

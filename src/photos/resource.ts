@@ -115,7 +115,8 @@ async function applyPhoto(trx: Trx, record: PhotoRecord, now: number): Promise<[
     const row = { token, pet_id: petId, position, alt, caption, width, height, color, created_at, updated_at }
     await insertPhoto(trx, row, files)
   }
-  await touchPet(trx, petId, now)
+  // An animal of another database keeps the time of its last change.
+  if (stored) await touchPet(trx, petId, now)
   const data = { id: token, petId, updatedAt: timestamp(now) }
   await recordEvent(trx, now, stored ? 'photo.updated' : 'photo.added', data)
   return [stored ? 'changed' : 'added']

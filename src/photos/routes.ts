@@ -78,7 +78,7 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
     async write({ params: { petId } }, { trx, now, publicUrl }, decoded) {
       const id = await lockPet(trx, petId)
       const photos = await photosWithSpace(trx, id)
-      const photo = await addPhoto(trx, id, photos.length, decoded, now)
+      const photo = await addPhoto(trx, id, (photos.at(-1)?.position ?? -1) + 1, decoded, now)
       return respond(201, serializePhoto(photo, photos.length, publicUrl))
     },
   })
@@ -88,7 +88,7 @@ async function decode(decoder: PhotoDecoder, bytes: Uint8Array): Promise<Decoded
   if (reason !== undefined) throw new ApiError(apiErrors.unsupported_media_type, reason)
   const decoded = await decoder.decode(bytes).catch((error: unknown) => {
     if (!(error instanceof DecoderUnavailableError)) throw error
-    throw new ApiError(apiErrors.unavailable, `${error.message} Retry after "Retry-After".`)
+    throw new ApiError(apiErrors.unavailable, `${error.message} Retry after "Retry-After".`, { cause: error })
   })
   if ('problem' in decoded) throw new ApiError(photoErrors.invalid_image, decoded.problem)
   return decoded

@@ -78,7 +78,7 @@ type StoredProfile = Omit<Profile, 'source' | 'externalId' | 'listed'>
 const parseProfile = (data: string): StoredProfile => ({ ...emptyProfile, ...JSON.parse(data) })
 
 /** Stores the profile of a pet that the transaction has locked, without its bonds. */
-export async function saveProfile(trx: Trx, petId: number, profile: Profile, now: number): Promise<void> {
+export async function saveProfile(trx: Trx, petId: number, profile: Profile): Promise<void> {
   const { source, externalId, listed, ...stored } = profile
   const row = { listed: Number(listed), data: toJson(stored) }
   await trx.send(
@@ -87,9 +87,7 @@ export async function saveProfile(trx: Trx, petId: number, profile: Profile, now
       .values({ pet_id: petId, ...row })
       .onConflict((conflict) => conflict.column('pet_id').doUpdateSet(row)),
   )
-  await trx.send(
-    trx.updateTable('pets').set({ source, external_id: externalId, updated_at: now }).where('id', '=', petId),
-  )
+  await trx.send(trx.updateTable('pets').set({ source, external_id: externalId }).where('id', '=', petId))
 }
 
 /** Another pet that has this external id of this source. */
@@ -151,9 +149,17 @@ export async function replaceBonds(trx: Trx, petId: number, others: readonly num
   return [...removed, ...added]
 }
 
-/** Records that the profiles of these pets have changed. The events contain nothing of them, because partners read events. */
+/** Records that the profiles of these pets have changed now. The events contain nothing of them, because partners read events. */
 export async function recordProfileUpdates(trx: Trx, petIds: readonly number[], now: number): Promise<void> {
+  await touchPets(trx, petIds, now)
+  await recordProfileEvents(trx, petIds, now)
+}
+
+export async function touchPets(trx: Trx, petIds: readonly number[], now: number): Promise<void> {
   for (const id of petIds) await touchPet(trx, id, now)
+}
+
+export async function recordProfileEvents(trx: Trx, petIds: readonly number[], now: number): Promise<void> {
   await recordEvents(
     trx,
     now,

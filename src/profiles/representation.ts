@@ -35,7 +35,7 @@ export function serializeProfileSummary(animal: Animal, now: number, isStaff: bo
 export function profileEtag(animal: Animal, now: number): string {
   const { profile, bonds, adoptedOn, data } = animal
   const { source, externalId, listed } = profile
-  const others = bonds.map(({ petId }) => petId)
+  const others = bonds.map(({ petId, isListed }) => [petId, isListed])
   const ageGroup = ageGroupAt(profile, now)
   return etagOf(JSON.stringify([data, source, externalId, listed, others, adoptedOn, ageGroup]))
 }

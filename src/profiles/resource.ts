@@ -10,17 +10,19 @@ import {
   type ResourceRecord,
   recordId,
 } from '../records/resource.ts'
-import { type Profile, updatedProfile } from './profile.ts'
+import { bondedMax, type Profile, updatedProfile } from './profile.ts'
 import {
   type Animal,
   bondsOf,
+  countBonds,
   findAnimal,
   findAnimals,
   hasProfile,
   lockPets,
-  recordProfileUpdates,
+  recordProfileEvents,
   replaceBonds,
   saveProfile,
+  touchPets,
 } from './queries.ts'
 import { profileUpdateSchema } from './schemas.ts'
 
@@ -51,6 +53,8 @@ export const profileResource: Resource<ProfileRecord, 'profiles'> = {
   table: 'profiles',
   idColumn: 'pet_id',
   owner: { type: 'pet', column: 'pet_id' },
+  // A profile can have more than 100 KB.
+  rowsPerBatch: 200,
   // Those of the pet: it is read again with what it owns.
   events: {},
   positions: [32],
@@ -101,10 +105,17 @@ async function applyProfile(trx: Trx, record: ProfileRecord, now: number): Promi
   const isAdded = !(await hasProfile(trx, id))
   const next = applied(animal, record)
   if (!isAdded && isSame(animal, next)) return ['unchanged']
-  await saveProfile(trx, id, next.profile, now)
+  await saveProfile(trx, id, next.profile)
   // An animal that was removed from the other database is not in the file.
-  const bonds = next.bonds.filter((other) => other !== id && locked.has(other))
+  const before = new Set(animal.bonds.map(({ petId }) => petId))
+  const counts = await countBonds(trx, next.bonds)
+  const bonds = [...new Set(next.bonds)].filter(
+    (other) =>
+      other !== id && locked.has(other) && (before.has(other) || (counts.get(other) ?? 0) < bondedMax),
+  )
   const others = await replaceBonds(trx, id, bonds)
-  await recordProfileUpdates(trx, [id, ...others], now)
+  // An animal of another database keeps the time of its last change.
+  if (!isAdded) await touchPets(trx, [id, ...others], now)
+  await recordProfileEvents(trx, [id, ...others], now)
   return [isAdded ? 'added' : 'changed']
 }

@@ -24,7 +24,7 @@ import { staffView, viewQuery } from './view.ts'
 
 const profileBytesMax = 256 * 1024
 
-/** Fields whose old values must also leave the write-ahead log when they are cleared. */
+/** Fields whose old values must also leave the write-ahead log when they are cleared or replaced. */
 const personalFields = ['location', 'staffNotes'] as const
 
 const respondWithProfile = (animal: Animal, now: number, isStaff: boolean) => ({
@@ -80,7 +80,7 @@ const updateProfileOperation = (database: Database) =>
       const next = updatedProfile(animal.profile, change)
       await requireFreeExternalId(trx, animal, next)
       const isChanged = JSON.stringify(next) !== JSON.stringify(animal.profile)
-      if (isChanged) await saveProfile(trx, animal.pet.id, next, now)
+      if (isChanged) await saveProfile(trx, animal.pet.id, next)
       const others = bonds ? await replaceBonds(trx, animal.pet.id, bonds) : []
       if (isChanged || others.length > 0) await recordProfileUpdates(trx, [animal.pet.id, ...others], now)
       if (personalFields.some((name) => animal.profile[name] !== null && next[name] !== animal.profile[name]))

@@ -19,7 +19,7 @@ const httpsUrl = (description: string) =>
   z
     .string()
     .refine((text) => text.length <= urlLengthMax, `must have at most ${urlLengthMax} characters`)
-    .refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https address')
+    .refine((text) => /^https:\/\/\S+$/.test(text) && URL.canParse(text), 'must be an https address')
     .meta({ format: 'uri', pattern: '^https://\\S+$', maxLength: urlLengthMax, description })
 const flag = (description: string) => z.boolean().meta({ description })
 const texts = (max: number, lengthMax: number, description: string) =>

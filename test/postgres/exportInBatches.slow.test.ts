@@ -82,7 +82,7 @@ async function changeEverything({ write }: Database, turn: number): Promise<void
     await placeOrder(trx, free.pet as Pet, newOrder, 2)
   })
   await write(async (trx) => {
-    await saveProfile(trx, 1, { ...emptyProfile, externalId: `E${turn}`, description: `Turn ${turn}` }, 2)
+    await saveProfile(trx, 1, { ...emptyProfile, externalId: `E${turn}`, description: `Turn ${turn}` })
     const bonded = await replaceBonds(trx, 1, [2, batchRowsMax + 1 + turn])
     await recordProfileUpdates(trx, [1, ...bonded], 2)
     const photo = await addPhoto(trx, petCount, turn, decodedPhoto, 2)

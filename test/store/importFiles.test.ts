@@ -57,6 +57,31 @@ describe('an external id', { concurrency: 2 }, () => {
 
   const pet = (fields: object) => JSON.stringify({ name: 'x', categoryId: 1, ...fields })
 
+  test('of "null" is not that of an animal without one', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], pet({ id: 1, name: 'first' }))
+    const text = [pet({ id: 1, name: 'changed' }), pet({ externalId: 'null', name: 'new' })].join('\n')
+    assert.deepEqual((await cli.json(['import'], text)).changes.pets, { added: 1, changed: 1, unchanged: 0 })
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ name }) => name),
+      ['changed', 'new'],
+    )
+  })
+
+  test('belongs to its source', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const text = ['a', 'b'].map((source) => pet({ externalId: '7', source, name: source })).join('\n')
+    await cli.ok(['import'], text)
+    await cli.ok(['import'], pet({ externalId: '7', source: 'b', name: 'changed' }))
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ name, source }) => [name, source]),
+      [
+        ['a', 'a'],
+        ['changed', 'b'],
+      ],
+    )
+  })
+
   test('of another animal makes a line wrong, in the database and in the file', async (t) => {
     const cli = await cliOnNewDatabase(t)
     await cli.ok(['import'], [pet({ id: 1, externalId: 'a' }), pet({ id: 2 })].join('\n'))

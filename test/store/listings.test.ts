@@ -259,6 +259,18 @@ describe('listings', () => {
     assert.deepEqual(await search('q=renamed&status=sold'), [])
   })
 
+  test('of one age can follow many of the same month that are older', async () => {
+    const birth = (daysAgo: number) =>
+      new Date(service.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
+    const yearAgo = new Date(service.now())
+    yearAgo.setUTCFullYear(yearAgo.getUTCFullYear() - 1)
+    const days = Math.round((service.now() - yearAgo.getTime()) / 86_400_000)
+    const baby = await add({ categoryId: 506, profile: { birthDate: birth(days - 1) } })
+    for (let count = 0; count < 45; count++)
+      await add({ categoryId: 506, profile: { birthDate: birth(days) } })
+    await finds('categoryId=506&ageGroup=baby&limit=1', [baby])
+  })
+
   test('have the age of today', async () => {
     const born = new Date(service.now() - 300 * 86_400_000).toISOString().slice(0, 10)
     const id = await add({ profile: { birthDate: born, externalId: 'AGE-1' } })

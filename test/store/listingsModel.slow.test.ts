@@ -141,7 +141,7 @@ before(async () => {
   for (const [each, name, categoryId, status] of samples)
     await database.write(async (trx) => {
       const pet = await createPet(trx, { name: name.trim() || 'Luna', categoryId, status }, now)
-      await saveProfile(trx, pet.id, each, now)
+      await saveProfile(trx, pet.id, each)
       await recordProfileUpdates(trx, [pet.id], now)
     })
   const through = await database.allReadableThrough()

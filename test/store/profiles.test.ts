@@ -159,6 +159,12 @@ describe('a profile', () => {
     assertError(await call('GET', profilePath(999_999)), 404, 'pet_not_found')
     assertError(await change(999_999, { sex: 'male' }), 404, 'pet_not_found')
     assertError(await call('GET', '/v1/pets/x/profile'), 404, 'pet_not_found')
+    for (const path of ['profile', 'photos', 'history'])
+      assertError(await call('GET', `/v1/pets/9223372036854775807/${path}`), 404, 'pet_not_found')
+    assertError(await call('GET', '/v1/listings/9223372036854775807'), 404, 'pet_not_found')
+    const body = '{"bondedWith":[9223372036854775807]}'
+    const headers = { 'content-type': 'application/json' }
+    assertError(await call('PATCH', profilePath(await addPet()), { body, headers }), 400, 'validation_failed')
   })
 
   test('can have 20,000 characters of description, which are never cut', async () => {
@@ -275,6 +281,10 @@ describe('bonds', () => {
     await changed(a, { bondedWith: [b] })
     await changed(b, { listed: false })
     assert.deepEqual([await bondsOf(a), await bondsOf(a, '')], [[b], []])
+    const { headers } = await call('GET', profilePath(a))
+    await changed(b, { listed: true })
+    const known = { 'if-none-match': String(headers.etag) }
+    assert.deepEqual((await call('GET', profilePath(a), { headers: known })).json.bondedWith, [b])
   })
 
   test('of an animal are at most four, also those that others ask for', async () => {

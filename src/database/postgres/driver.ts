@@ -167,9 +167,12 @@ export class PostgresConnection implements DatabaseConnection {
 
 const int8Max = 2n ** 63n - 1n
 
+const isBeyondIds = (value: unknown): boolean => typeof value === 'number' && !Number.isSafeInteger(value)
+
 /** A number beyond 2^53 is an id from a request that no row has. It is replaced by the limit of the column type. */
 function toPostgres(value: unknown): unknown {
-  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+  if (Array.isArray(value)) return value.some(isBeyondIds) ? value.map(toPostgres) : value
+  if (typeof value !== 'number' || !isBeyondIds(value)) return value
   return value > 0 ? int8Max : -int8Max
 }
 
