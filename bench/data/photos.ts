@@ -5,7 +5,7 @@ import sharp from 'sharp'
 const width = 4_000
 const height = 3_000
 /** The details of the picture. Enlarged, they compress about as well as a real photo. */
-const detail = 20
+const detail = 40
 
 export function makePhoto(): Promise<Buffer> {
   const size = { width: width / detail, height: height / detail }

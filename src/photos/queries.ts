@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { timestamp } from '../clock.ts'
 import type { Db, Trx } from '../database/db.ts'
+import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import { touchPet } from '../pets/queries.ts'
@@ -154,15 +155,18 @@ export const hasOrphanedFiles = async (db: Db): Promise<boolean> =>
 
 /** A file of a photo by the id of the photo in the API. Undefined if there is none. */
 export async function findFile(db: Db, token: string, name: PhotoFileName): Promise<Uint8Array | undefined> {
-  const file = await db
+  const [file] = await selectFile(db, token, name)
+  return file?.bytes
+}
+
+const selectFile = preparedQuery<[token: string, name: string], { bytes: Uint8Array }>((db) =>
+  db
     .selectFrom('photo_files')
     .innerJoin('photos', 'photos.id', 'photo_id')
     .select('bytes')
-    .where('token', '=', token)
-    .where('name', '=', name)
-    .executeTakeFirst()
-  return file?.bytes
-}
+    .where('token', '=', '')
+    .where('name', '=', ''),
+)
 
 /** The files of each photo. */
 export async function findFiles(db: Db, photoIds: readonly number[]) {
