@@ -48,9 +48,9 @@ export const listingFilterSchema = z.object({
   categoryId: petFilterSchema.shape.categoryId,
   species: wholeValue('Such as `dog`.'),
   breed: wholeValue('Such as `Boxer`.'),
-  sex: z.enum(sexes).optional().meta({ description: 'Only animals of this sex.' }),
-  size: z.enum(sizes).optional().meta({ description: 'Only animals of this size.' }),
-  ageGroup: z.enum(ageGroups).optional().meta({ description: 'Only animals of this age.' }),
+  sex: z.enum(sexes).optional().meta({ description: 'The sex.' }),
+  size: z.enum(sizes).optional().meta({ description: 'The size.' }),
+  ageGroup: z.enum(ageGroups).optional().meta({ description: 'The age.' }),
   goodWith: z.array(z.enum(companions)).max(companions.length).optional().meta({
     description: 'Only animals that get along with all of these.',
   }),
