@@ -15,7 +15,7 @@ export type Checkout = {
 }
 
 /** Change it when the databases of the bench are filled differently. */
-const formatVersion = '3'
+const formatVersion = '4'
 
 export function openCheckout(path: string): Checkout {
   const dir = resolve(path)

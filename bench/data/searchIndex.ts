@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { withDatabase } from '../../src/commands/database.ts'
 import type { Database } from '../../src/database/database.ts'
+import { lastEventId } from '../../src/events/queries.ts'
 import { indexStep, needsIndexing } from '../../src/listings/indexing.ts'
 import { searchIndexOf } from '../../src/listings/searchIndexes.ts'
 import { type Env, runProgram } from '../host/processes.ts'
@@ -28,7 +29,8 @@ export async function buildSearchIndex({ dir }: Checkout, env: Env): Promise<voi
 
 /** In the steps of the service, so that the index of SQLite has the same parts. */
 async function buildIndex(database: Database): Promise<void> {
-  const through = await database.readableThrough()
+  // Not `readableThrough` alone: for a command on SQLite it is above every id, and the service would follow nothing.
+  const through = await lastEventId(database.read, await database.readableThrough())
   const index = searchIndexOf(database.read)
   for (let step = 1; await needsIndexing(database.read, through); step++)
     await database.write(async (trx) => {
