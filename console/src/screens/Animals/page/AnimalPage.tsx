@@ -105,7 +105,7 @@ function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): voi
     <div class="animal-columns">
       <div class="animal-main">
         <div class="animal-intro">
-          <p class="muted">Changes of the profile are saved automatically.</p>
+          <p class="muted">Changes to the profile are saved automatically.</p>
           <PageParts />
         </div>
         <PhotosCard petId={id} photos={photos} uploads={uploads} onChange={onReload} />
