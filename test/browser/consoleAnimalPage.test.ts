@@ -41,6 +41,8 @@ describe('the page of an animal', () => {
         await assertSound(opened)
         await photos.scrollIntoViewIfNeeded()
         await screenshot(page, 'animal-phone-added')
+        await page.getByRole('link', { name: 'History' }).click()
+        await eventually('the focus', () => page.evaluate<boolean>(`document.activeElement.id === 'history'`))
       },
       phone,
     )
@@ -77,6 +79,8 @@ describe('the page of an animal', () => {
       const adoption = part(page, 'Adoption')
       await adoption.getByLabel('Contact page').fill('shelter.example')
       await adoption.getByLabel('Fee', { exact: true }).fill('150.5')
+      await adoption.getByText('Choose a currency.').waitFor()
+      await adoption.getByLabel('Currency of the fee').selectOption({ label: 'EUR Euro' })
       await adoption.getByText('Must be an https address.').waitFor()
       await eventually('the fee', async () => (await profileOf(id)).fee?.amount === 15_050)
       await adoption.getByLabel('Contact page').fill('https://shelter.example/rex')

@@ -62,6 +62,11 @@ export async function assertFits(page: Page): Promise<void> {
       .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)`,
   )
   assert.equal(Math.max(...overflows), 0, 'The page is wider than the screen.')
+  // In the console, only the content scrolls.
+  const excess = await page.evaluate<number>(
+    `document.querySelector('main.content') ? document.documentElement.scrollHeight - innerHeight : 0`,
+  )
+  assert.ok(excess <= 0, `The document is ${excess} pixels higher than the window.`)
 }
 
 const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')

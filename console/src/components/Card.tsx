@@ -3,6 +3,8 @@ import { useId } from 'preact/hooks'
 
 type CardProps = {
   title: string
+  /** A link with this fragment moves to it. */
+  anchor?: string
   text?: ComponentChildren
   actions?: ComponentChildren
   class?: string
@@ -10,10 +12,15 @@ type CardProps = {
 }
 
 /** A part of a screen with a heading. */
-export function Card({ title, text, actions, class: more, children }: CardProps) {
+export function Card({ title, anchor, text, actions, class: more, children }: CardProps) {
   const id = useId()
   return (
-    <section class={`card ${more ?? ''}`} aria-labelledby={id}>
+    <section
+      class={`card ${more ?? ''}`}
+      id={anchor}
+      tabIndex={anchor === undefined ? undefined : -1}
+      aria-labelledby={id}
+    >
       <header class="card-header">
         <div>
           <h2 id={id}>{title}</h2>

@@ -87,8 +87,8 @@ const NameCell = ({ animal }: { animal: Animal }) => (
       {!isPhone.value && <span class="cell-detail-always">{detailsOf(animal)}</span>}
       {isPhone.value && (
         <span class="cell-detail">
-          <StatusChip status={animal.status} /> <Name>{categoryName(animal.categoryId)}</Name> ·{' '}
-          {String(animal.id)}
+          <StatusChip status={animal.status} /> {String(animal.id)} ·{' '}
+          <Name>{categoryName(animal.categoryId)}</Name>
         </span>
       )}
     </div>

@@ -1,10 +1,10 @@
-import { useId, useState } from 'preact/hooks'
+import { useId, useRef, useState } from 'preact/hooks'
 import { petStatuses } from '../../../../src/pets/pet.ts'
 import { ageGroups, sexes, sizes } from '../../../../src/profiles/profile.ts'
 import { categoryOptions } from '../../app/categories.ts'
 import { hasScope } from '../../app/session.ts'
 import { isPhone } from '../../app/viewport.ts'
-import { Button } from '../../components/Button.tsx'
+import { Button, IconButton } from '../../components/Button.tsx'
 import { type Option, Select } from '../../components/Field.tsx'
 import { Icon } from '../../components/Icon.tsx'
 import { Segments } from '../../components/Segments.tsx'
@@ -30,6 +30,11 @@ type AnimalsToolbarProps = {
 export function AnimalsToolbar({ values, species, onChange }: AnimalsToolbarProps) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()
+  const searchField = useRef<HTMLInputElement>(null)
+  const clearSearch = () => {
+    onChange({ q: '' })
+    searchField.current?.focus()
+  }
   const count = countFilters(values)
   const clear = isFiltered(values) && (
     <Button kind="quiet" onClick={() => onChange(noFilters)}>
@@ -41,14 +46,18 @@ export function AnimalsToolbar({ values, species, onChange }: AnimalsToolbarProp
       <div class="search">
         <Icon name="search" />
         <input
+          ref={searchField}
           class="input"
           type="search"
           aria-label="Search animals"
-          placeholder="Name, breed, intake number or id"
+          placeholder={`Name, breed, description, ${isPhone.value ? 'id' : 'intake number or id'}`}
           maxLength={textLengthMax}
           value={values.q}
           onInput={(event) => onChange({ q: event.currentTarget.value })}
         />
+        {isPhone.value && values.q !== '' && (
+          <IconButton label="Clear search" icon="close" onClick={clearSearch} />
+        )}
       </div>
       {isPhone.value && (
         <Button icon="filter" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>

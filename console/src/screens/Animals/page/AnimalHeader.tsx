@@ -61,7 +61,7 @@ export function AnimalHeader({ pet, isPresent, onReload }: AnimalHeaderProps) {
         actions={
           <>
             <LiveIndicator onRefresh={onReload} />
-            {canWrite && <Button onClick={() => setDialog('edit')}>Edit</Button>}
+            {canWrite && <Button onClick={() => setDialog('edit')}>Edit name and status</Button>}
             {canOrder && (
               <Button kind="primary" onClick={() => setDialog('order')}>
                 Place order

@@ -104,6 +104,10 @@ function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): voi
   return (
     <div class="animal-columns">
       <div class="animal-main">
+        <div class="animal-intro">
+          <p class="muted">Changes to the profile are saved automatically.</p>
+          <PageParts />
+        </div>
         <PhotosCard petId={id} photos={photos} uploads={uploads} onChange={onReload} />
         <ProfileSections draft={draft} />
       </div>
@@ -115,3 +119,14 @@ function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): voi
     </div>
   )
 }
+
+/** Where only one column fits, the parts are far from each other. */
+const PageParts = () => (
+  <nav class="animal-parts" aria-label="Parts of this page">
+    {['Photos', 'Profile', ...(hasScope('orders:read') ? ['Orders'] : []), 'History'].map((name) => (
+      <a key={name} href={`#${name.toLowerCase()}`}>
+        {name}
+      </a>
+    ))}
+  </nav>
+)

@@ -34,7 +34,7 @@ export function HistoryCard({ petId, version }: SideCardProps) {
   )
   useEffect(() => void list.refresh(), [version])
   return (
-    <Card title="History" text="Changes of the last 30 days.">
+    <Card title="History" anchor="history" text="Changes of the last 30 days.">
       <PagedRows list={list} name="history" empty={<p class="muted">Nothing has changed lately.</p>}>
         {(entries) => (
           <ol class="entries">

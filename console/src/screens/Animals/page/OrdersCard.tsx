@@ -34,7 +34,7 @@ export function OrdersCard({ petId, version }: SideCardProps) {
   )
   useEffect(() => void list.refresh(), [version])
   return (
-    <Card title="Orders">
+    <Card title="Orders" anchor="orders">
       <PagedRows list={list} name="orders" empty={<p class="muted">No orders for this animal.</p>}>
         {(orders) => (
           <ol class="entries">

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Int64, Photo } from '../../../../../client/src/index.ts'
 import { photosPerPetMax, uploadTypes } from '../../../../../src/photos/photo.ts'
+import { isTouch } from '../../../app/viewport.ts'
 import { Button, IconButton } from '../../../components/Button.tsx'
 import { Card } from '../../../components/Card.tsx'
 import { Icon } from '../../../components/Icon.tsx'
@@ -25,10 +26,11 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
     <div class={`photos-drop ${isOver ? 'photos-drop-over' : ''}`} {...drop}>
       <Card
         title="Photos"
+        anchor="photos"
         text={
           shown.length === 0
             ? 'Animals with photos find a home sooner.'
-            : `${shown.length} of ${photosPerPetMax}`
+            : `${shown.length} of ${photosPerPetMax}. JPEG, PNG or WebP.`
         }
         actions={
           shown.length > 0 && (
@@ -55,7 +57,10 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
           <button type="button" class="photos-empty" onClick={choose}>
             <Icon name="plus" />
             <strong>Add photos</strong>
-            <span>Drop files here, or choose them. JPEG, PNG or WebP.</span>
+            <span>
+              {isTouch.value ? 'Take or choose photos.' : 'Drop files here, or choose them.'} Up to{' '}
+              {photosPerPetMax}, JPEG, PNG or WebP.
+            </span>
           </button>
         )}
         <PhotoGrid photos={photos} onDescribe={(photo) => setDescribedId(photo.id)} />

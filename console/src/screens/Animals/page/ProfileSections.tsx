@@ -50,7 +50,12 @@ function Section({ draft, section }: SectionProps) {
   const state = draft.state(names)
   const error = state === 'failed' ? draft.failure.value : undefined
   return (
-    <Card title={title} {...(text !== undefined && { text })} actions={<SavedMark state={state} />}>
+    <Card
+      title={title}
+      {...(section === sections[0] && { anchor: 'profile' })}
+      {...(text !== undefined && { text })}
+      actions={<SavedMark state={state} />}
+    >
       <div class="profile-fields" onFocusOut={() => void (draft.isDirty && draft.save())}>
         {fields.map((spec) => (
           <DraftField key={spec.name} draft={draft} spec={spec} />

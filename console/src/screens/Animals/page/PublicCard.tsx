@@ -17,7 +17,8 @@ export function PublicCard({ listing }: { listing: Resource<Listing> }) {
     <Card title="How others see it">
       {isHidden ? (
         <p class="muted">
-          Not listed. Only staff see this animal. Turn on <em>Show in listings</em> under Adoption to show it.
+          Not listed. Others see only the name, the category and the status, not the profile and the photos.
+          To list the animal, turn on <em>Show in listings</em> under Adoption.
         </p>
       ) : (
         <ResourceView resource={listing} name="listing" rows={4}>

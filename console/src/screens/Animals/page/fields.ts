@@ -133,7 +133,7 @@ export const sections: readonly SectionSpec[] = [
         name: 'listed',
         label: 'Show in listings',
         kind: 'listed',
-        hint: 'Off: only staff see this animal.',
+        hint: 'Turn this off to hide the profile and the photos. The name, category and status stay visible in the API.',
         isWide: true,
       },
       { name: 'fee', label: 'Fee', kind: 'fee' },
