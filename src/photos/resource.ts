@@ -5,7 +5,6 @@ import type { Db, Trx } from '../database/db.ts'
 import { recordEvent } from '../events/queries.ts'
 import { touchPet } from '../pets/queries.ts'
 import { lockPets } from '../profiles/queries.ts'
-import { petConflicts } from '../profiles/resource.ts'
 import {
   ConflictError,
   oneByOne,
@@ -14,6 +13,7 @@ import {
   recordId,
   recordTime,
 } from '../records/resource.ts'
+import { PhotoConflicts } from './conflicts.ts'
 import { altLengthMax, captionLengthMax, photoFileNames, photosPerPetMax } from './photo.ts'
 import { findFiles, insertPhoto, type PhotoRow, photosOf } from './queries.ts'
 
@@ -61,7 +61,7 @@ export const photoResource: Resource<PhotoRecord, 'photos'> = {
     return rows.map((row) => toRecord(row, files.get(row.id) ?? new Map()))
   },
   schema,
-  conflicts: () => petConflicts<PhotoRecord>('photo', ({ petId }) => petId),
+  conflicts: () => new PhotoConflicts(),
   ...oneByOne(applyPhoto, findPhotoChange),
   identitiesOf: ({ token }) => [token],
 }

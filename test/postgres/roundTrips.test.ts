@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ClientResponse } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
-import { startTestService } from '../support/service.ts'
+import { startTestService, withoutIndexing } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
 
 /** A setting of the connections that write. */
@@ -20,7 +20,7 @@ test('every write takes no more round trips than it needs', async (t) => {
       DATABASE_URL: proxy.through(env.DATABASE_URL as string),
     },
     // The search index is written later.
-    { bounds: { indexDelayMs: 3_600_000 } },
+    { bounds: withoutIndexing },
   )
   t.after(() => service.stop())
   const key = service.operatorKey

@@ -44,6 +44,9 @@ const testBounds = {
   replicaCheckMs: 100,
 }
 
+/** Bounds with which the search index is not written, for tests in which no other write may happen. */
+export const withoutIndexing = { indexDelayMs: 3_600_000 }
+
 export type TestServiceOptions = {
   /** `now` is the time of the start. */
   startAt?: number | 'now'
