@@ -4,9 +4,10 @@ import { headersOf, type Int64, type PetstoreOptions } from '../../client/src/in
 import { eventually } from '../support/eventually.ts'
 import { jpeg, png, webp } from '../support/images.ts'
 import { clientOf, hasCode } from '../support/petstoreClient.ts'
+import { withIndexing } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
-const service = useService()
+const service = useService({}, { bounds: withIndexing })
 
 type Fetch = NonNullable<PetstoreOptions['fetch']>
 const storeWith = (fetch?: Fetch) => clientOf(service, fetch ? { fetch } : {}, { sleep: async () => {} })

@@ -25,7 +25,7 @@ import { runPetstore } from '../support/process.ts'
 import { amplePlan } from '../support/responses.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { ownPostgresFor } from '../support/separatePostgres.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService, type TestService, withIndexing } from '../support/service.ts'
 import { proxyFor, type TcpProxy } from '../support/tcpProxy.ts'
 import {
   loopbackAllowed,
@@ -78,14 +78,11 @@ async function ownedDatabaseFor(t: After): Promise<DatabaseEnv> {
 
 const passwordOf = ({ DATABASE_URL }: DatabaseEnv): string => new URL(DATABASE_URL as string).password
 
-/** Nothing but the requests of a test writes to the database. */
-const onlyRequests = { sweepMs: 60_000, indexDelayMs: 3_600_000 }
-
 async function serviceOn(
   t: After,
   databaseEnv: DatabaseEnv,
   databaseUrl = databaseEnv.DATABASE_URL as string,
-  bounds: Partial<Bounds> = onlyRequests,
+  bounds: Partial<Bounds> = {},
 ) {
   const env = { ...loopbackAllowed, PETSTORE_DATABASE_POOL: String(poolMax) }
   const service = await startTestService({ ...databaseEnv, ...env, DATABASE_URL: databaseUrl }, { bounds })
@@ -228,7 +225,7 @@ describe('a PostgreSQL that is not available', { concurrency: 3 }, () => {
 /** Puts a service under load, causes the fault, ends it, and checks the recovery. */
 async function runScenario(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
   const undo = reverseCleanup(t)
-  const faulty = await proxiedService(undo, { sweepMs: 300 }, isOwned)
+  const faulty = await proxiedService(undo, { sweepMs: 300, ...withIndexing }, isOwned)
   const { service } = faulty
   const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
 
@@ -347,7 +344,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
 
   test('connections that are cut repeatedly during queries: each request succeeds or fails as a whole', async (t) => {
     const undo = reverseCleanup(t)
-    const faulty = await proxiedService(undo, { sweepMs: 300 })
+    const faulty = await proxiedService(undo, { sweepMs: 300, ...withIndexing })
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 10; n++) {
       const before = load.created.size
@@ -363,7 +360,10 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   test('a PostgreSQL that crashes and recovers: no confirmed change is lost, and the service continues', async (t) => {
     const undo = reverseCleanup(t)
     const { databaseEnv, databaseName, administer } = await ownPostgresFor(undo)
-    const serving = await serviceOn(undo, databaseEnv, databaseEnv.DATABASE_URL, { sweepMs: 300 })
+    const serving = await serviceOn(undo, databaseEnv, databaseEnv.DATABASE_URL, {
+      sweepMs: 300,
+      ...withIndexing,
+    })
     const faulty = { ...serving, databaseEnv, databaseName, administer }
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 2; n++) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ClientResponse } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
-import { startTestService, withoutIndexing } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
 
 /** A setting of the connections that write. */
@@ -12,16 +12,12 @@ test('every write takes no more round trips than it needs', async (t) => {
   const env = await databaseFor(t)
   const proxy = await proxyFor(t, env.DATABASE_URL as string)
   const roundTrips = proxy.countRoundTrips(writeSetting)
-  const service = await startTestService(
-    {
-      ...env,
-      // One connection: the set-up of another one would count as well.
-      PETSTORE_DATABASE_POOL: '1',
-      DATABASE_URL: proxy.through(env.DATABASE_URL as string),
-    },
-    // The search index is written later.
-    { bounds: withoutIndexing },
-  )
+  const service = await startTestService({
+    ...env,
+    // One connection: the set-up of another one would count as well.
+    PETSTORE_DATABASE_POOL: '1',
+    DATABASE_URL: proxy.through(env.DATABASE_URL as string),
+  })
   t.after(() => service.stop())
   const key = service.operatorKey
   const send = async (method: string, path: string, body?: object, headers = {}): Promise<ClientResponse> => {

@@ -11,7 +11,7 @@ const { cliOn } = await import('../support/commands.ts')
 const { assertIntegrity, openTestDatabase, databaseFor } = await import('../support/engine.ts')
 const { runInProcess, runPetstore } = await import('../support/process.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
-const { startTestService, withoutIndexing } = await import('../support/service.ts')
+const { startTestService } = await import('../support/service.ts')
 
 const adminKey = 'the-admin-key-of-the-disk-failure-test'
 /** The bound of `serve` after a failure, with slack for a busy machine. */
@@ -25,7 +25,7 @@ const pet = (name: string) => ({ name, categoryId: 1 })
 const namesOf = (pets: { name: string }[]) => pets.map(({ name }) => name)
 
 test('after a failed sync all writes are rejected, and the service is not ready', async () => {
-  const service = await startTestService({}, { bounds: withoutIndexing })
+  const service = await startTestService()
   const key = service.operatorKey
   const add = (name: string) => service.request('POST', '/v1/pets', { key, body: pet(name) })
   assert.equal((await add('before')).status, 201)

@@ -13,14 +13,14 @@ const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { createPets } = await import('../../src/pets/storedPets.ts')
 const { loopbackAllowed, startWebhookReceiver } = await import('../support/webhookReceiver.ts')
 const { folderFor } = await import('../support/servers.ts')
-const { startTestService, withoutIndexing } = await import('../support/service.ts')
+const { startTestService } = await import('../support/service.ts')
 
 type Event = { id: number; type: string; data: { name: string } }
 /** Longer than any poll interval of the service. */
 const lookMs = 1_500
 
 async function serviceFor(t: TestContext, env: Record<string, string> = {}) {
-  const service = await startTestService(env, { bounds: withoutIndexing })
+  const service = await startTestService(env)
   t.after(async () => {
     disk.set('ok')
     await service.stop()

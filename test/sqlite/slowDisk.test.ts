@@ -6,7 +6,7 @@ import { disk, diskIn } from '../support/disk.ts'
 import { eventually } from '../support/eventually.ts'
 
 // Loaded after the module that replaces fdatasync.
-const { startTestService, withoutIndexing } = await import('../support/service.ts')
+const { startTestService } = await import('../support/service.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
 
 const syncMaxMs = 1_500
@@ -18,7 +18,7 @@ const slackMs = 10_000
 const isOutcomeUnknown = ({ message }: { message: string }) => /Idempotency-Key/.test(message)
 
 async function serviceFor(t: TestContext, bounds = {}) {
-  const service = await startTestService({}, { bounds: { ...withoutIndexing, ...bounds } })
+  const service = await startTestService({}, { bounds })
   t.after(async () => {
     disk.set('ok')
     await service.stop()

@@ -4,8 +4,9 @@ import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
 import { amplePlan, assertError, nextPage } from '../support/responses.ts'
+import { withIndexing } from '../support/service.ts'
 
-const { service, call } = useCheckedCalls()
+const { service, call } = useCheckedCalls({ bounds: withIndexing })
 let readKey: string
 before(async () => {
   readKey = (await service.makeKey({ ...amplePlan, scopes: ['pets:read'] })).key

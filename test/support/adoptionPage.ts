@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type TestBrowser, useBrowser } from './browser.ts'
 import { packClient } from './clientPackage.ts'
+import { withIndexing } from './service.ts'
 import { useService } from './useService.ts'
 
 export const adoptionPageFolder = fileURLToPath(new URL('../../examples/adoption-page/', import.meta.url))
@@ -15,7 +16,7 @@ const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javas
 
 /** The adoption page on a site of its own, with a publishable key of a service, and a browser. */
 export function useAdoptionPage() {
-  const service = useService()
+  const service = useService({}, { bounds: withIndexing })
   const site = { origin: '', apiKey: '' }
   let chromium: TestBrowser | undefined
   const server = createServer((request, response) => {

@@ -1,11 +1,12 @@
 import { before } from 'node:test'
 import type { ClientResponse, RequestOptions } from './client.ts'
 import { amplePlan, assertResponseHeaders } from './responses.ts'
+import type { TestServiceOptions } from './service.ts'
 import { useService } from './useService.ts'
 
 /** A service for all tests of a file, and requests to it with a key that has an ample rate limit. */
-export function useCheckedCalls() {
-  const service = useService()
+export function useCheckedCalls(options?: TestServiceOptions) {
+  const service = useService({}, options)
   let key: string
   before(async () => {
     key = (await service.makeKey(amplePlan)).key

@@ -35,17 +35,17 @@ export type TestService = Client & {
   makeKey(settings?: Record<string, unknown>): Promise<{ id: number; key: string }>
 }
 
-/** Intervals of half a second and more, shortened. */
+/** Intervals of half a second and more, shortened. The search index is not written. */
 const testBounds = {
   limiterFlushMs: 100,
-  indexDelayMs: 10,
+  indexDelayMs: 3_600_000,
   dueMs: 100,
   changePollMs: 100,
   replicaCheckMs: 100,
 }
 
-/** Bounds with which the search index is not written, for tests in which no other write may happen. */
-export const withoutIndexing = { indexDelayMs: 3_600_000 }
+/** Bounds with which the search index is written. In other tests only their requests write. */
+export const withIndexing = { indexDelayMs: 10 }
 
 export type TestServiceOptions = {
   /** `now` is the time of the start. */

@@ -5,6 +5,7 @@ import { hasBrowser, observe, type PageVisit, type TestBrowser, useBrowser } fro
 import { desktop } from './console.ts'
 import { ensureConsoleBuilt } from './consoleBuild.ts'
 import type { TestService } from './service.ts'
+import { withIndexing } from './service.ts'
 import { useService } from './useService.ts'
 
 export type VisitOptions = BrowserContextOptions & {
@@ -37,7 +38,7 @@ export function useConsole(
   env: Record<string, string> = {},
   prepare: (test: ConsoleTest) => Promise<void> = async () => {},
 ): ConsoleTest {
-  const service = useService({ ...addressTrusted, ...env }, { startAt: 'now' })
+  const service = useService({ ...addressTrusted, ...env }, { startAt: 'now', bounds: withIndexing })
   let chromium: TestBrowser
   /** Visits without options of their own share its cache. */
   let shared: BrowserContext
