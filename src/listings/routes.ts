@@ -75,7 +75,7 @@ async function findPage(
 }
 
 const listListingsOperation = defineOperation('listListings', 'GET /listings', {
-  tag: 'Listings',
+  tag: 'Pets',
   stability: 'beta',
   cacheable: 'today',
   summary: 'Search animals',
@@ -111,7 +111,6 @@ function filterOf({
 
 const getListingOperation = defineOperation('getListing', 'GET /listings/{petId}', {
   ...petByIdOperation,
-  tag: 'Listings',
   stability: 'beta',
   cacheable: 'today',
   summary: 'Get an animal with its profile and photos',

@@ -9,7 +9,7 @@ import { jpeg } from '../support/images.ts'
 import { adminKey, sharedDatabase } from '../support/instances.ts'
 import { serverFor } from '../support/servers.ts'
 
-const seconds = 8
+const seconds = 20
 const uploaders = 3
 const headers = { 'content-type': 'image/jpeg' }
 
@@ -36,7 +36,7 @@ test(`kills at any time of uploads for ${seconds} seconds leave each photo whole
   await period.over([
     ...Array.from({ length: uploaders }, (_, worker) => uploadPhotos(worker)),
     // The moments are random: uploads take some 100 ms.
-    period.repeat(() => Promise.all([fleet.killOne(), pause(300 + 700 * Math.random())])),
+    period.repeat(() => Promise.all([fleet.killOne(), pause(1_000 + 2_000 * Math.random())])),
   ])
   await fleet.complete()
   assert.ok(confirmed.size > 0 && fleet.kills > 0)
