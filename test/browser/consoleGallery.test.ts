@@ -98,7 +98,7 @@ describe('the search', () => {
       }
       await searchField(page).fill('zz')
       await page.getByText('Type at least three letters').waitFor()
-      await searchField(page).fill('nobody')
+      await searchField(page).fill('unknown')
       await page.getByText('All animals were searched').waitFor()
       await page.getByRole('main').getByRole('button', { name: 'Clear search and filters' }).last().click()
       await row(page, 'Ebb').waitFor()
@@ -116,7 +116,7 @@ describe('the search', () => {
       await page.route('**/v1/listings?*q=*', (route) =>
         isBuilding ? route.fulfill({ status: 503, headers: { 'retry-after': '1' }, json }) : route.continue(),
       )
-      await searchField(page).fill('nobody')
+      await searchField(page).fill('unknown')
       await page.getByText('The search index is being built. Trying again in').waitFor()
       isBuilding = false
       await page.getByText('No animals match').waitFor()

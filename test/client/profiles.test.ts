@@ -28,7 +28,7 @@ describe('a profile', () => {
     assert.equal((await store.pets.profile.get(id, { view: 'staff' })).location, 'Kennel 4')
   })
 
-  test('is changed with ifMatch only if nobody else changed it', async () => {
+  test('is changed with ifMatch only if no other client has changed it', async () => {
     const store = storeWith()
     const id = await addPet()
     const ifMatch = headersOf(await store.pets.profile.get(id)).get('etag')

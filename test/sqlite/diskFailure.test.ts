@@ -133,7 +133,7 @@ test('a server whose checkpoint fails exits with status 1, and no confirmed chan
   const databaseEnv = await databaseFor(t)
   const cli = cliOn(databaseEnv)
   await cli.ok(['seed', '--count', '30000'])
-  // Otherwise the search index would be written meanwhile.
+  // Otherwise the search index would be written at the same time.
   const database = await openTestDatabase(databaseEnv)
   await database.write(async (trx) => {
     for (const name of ['listings.filled', 'listings.followed'])

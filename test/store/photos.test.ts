@@ -69,7 +69,7 @@ describe('an uploaded photo', () => {
     assert.equal((await imageAt(urls[1600])).metadata.width, 200)
   })
 
-  test('can be PNG with transparency, and WebP, whatever its Content-Type says', async () => {
+  test('can be PNG with transparency, and WebP, with any Content-Type of an image', async () => {
     const id = await addPet()
     const transparent = await sharp({
       create: { width: 64, height: 64, channels: 4, background: '#00000000' },
