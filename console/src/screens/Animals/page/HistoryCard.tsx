@@ -1,38 +1,24 @@
-import { useEffect, useMemo } from 'preact/hooks'
 import type { HistoryEntry } from '../../../../../client/src/index.ts'
 import { formatDateTime } from '../../../app/format.ts'
-import { PagedList } from '../../../app/pagedList.ts'
 import { store } from '../../../app/store.ts'
-import { collectEvents } from '../../../app/stream.ts'
-import { useList } from '../../../app/useList.ts'
 import { Card } from '../../../components/Card.tsx'
 import { Entry } from '../../../components/Entry.tsx'
 import { Name } from '../../../components/Name.tsx'
 import { PagedRows } from '../../../components/PagedRows.tsx'
 import { TimeAgo } from '../../../components/TimeAgo.tsx'
-import { collectMs, isAbout, type SideCardProps } from './events.ts'
+import type { SideCardProps } from './events.ts'
 import { linesOf } from './history.ts'
+import { useSideList } from './useSideList.ts'
 
 const pageSize = 30
 
 /** What happened to the animal, and who did it. */
-export function HistoryCard({ petId, version }: SideCardProps) {
-  const list = useMemo(
-    () =>
-      new PagedList<HistoryEntry>({
-        pageSize,
-        list: (page, options) => store.pets.history.list(petId, page, options),
-      }),
-    [petId],
-  )
-  useList(list, () =>
-    collectEvents(
-      (event) => event.type.startsWith('order.') && isAbout(event, petId),
-      () => void list.refresh(),
-      collectMs,
-    ),
-  )
-  useEffect(() => void list.refresh(), [version])
+export function HistoryCard(props: SideCardProps) {
+  const { petId } = props
+  const list = useSideList<HistoryEntry>(props, {
+    pageSize,
+    list: (page, options) => store.pets.history.list(petId, page, options),
+  })
   return (
     <Card title="History" anchor="history" text="Changes of the last 30 days.">
       <PagedRows list={list} name="history" empty={<p class="muted">Nothing has changed lately.</p>}>
