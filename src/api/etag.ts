@@ -30,7 +30,13 @@ export function respondWithEtag(status: number, value: object): OperationResult 
 export const ifMatchParameter = {
   'If-Match': 'The ETag that the resource must still have. Otherwise the response is 412.',
 }
-export const etagHeader = { ETag: 'The ETag of the resource, for `If-Match` and `If-None-Match`.' }
+/** The request header of reads that can be answered with 304. */
+export const ifNoneMatchParameter = {
+  'If-None-Match': 'If this is still the current ETag, the response is 304.',
+}
+export const etagHeader = {
+  ETag: 'The ETag of the response, for `If-None-Match`, and for `If-Match` in a change of the resource.',
+}
 
 /** Throws if the request has an `If-Match` header and the value does not match it. */
 export function requireIfMatch(value: object, context: Pick<Context, 'header'>): void {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { apiErrors, orNotFound, validationFailed } from '../api/errors.ts'
-import { etagOf } from '../api/etag.ts'
+import { etagHeader, etagOf, ifNoneMatchParameter } from '../api/etag.ts'
 import { toJson } from '../api/json.ts'
 import {
   type Context,
@@ -20,9 +20,6 @@ import { staffView, viewQuery } from '../profiles/view.ts'
 import { findListings } from './queries.ts'
 import type { ListingFilter } from './query.ts'
 import { listingCursor, listingFilterSchema, listingListSchema, listingSchema } from './schemas.ts'
-
-const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
-const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 
 type Serialize = typeof serializeProfile | typeof serializeProfileSummary
 
@@ -83,10 +80,10 @@ const listListingsOperation = defineOperation('listListings', 'GET /listings', {
     'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a second later.',
   scope: 'pets:read',
   query: z.object({ limit: pageQuery.limit, ...listingFilterSchema.shape, cursor: pageQuery.cursor }),
-  requestHeaders: ifNoneMatch,
+  requestHeaders: ifNoneMatchParameter,
   responses: {
-    200: { description: 'One page of animals.', schema: listingListSchema, headers: pageEtag },
-    304: { description: 'The page has not changed.', headers: pageEtag },
+    200: { description: 'One page of animals.', schema: listingListSchema, headers: etagHeader },
+    304: { description: 'The page has not changed.', headers: etagHeader },
   },
   errors: [apiErrors.insufficient_scope],
   async read({ query }, context) {
@@ -117,10 +114,10 @@ const getListingOperation = defineOperation('getListing', 'GET /listings/{petId}
   description: 'An animal that is not listed is found with `view=staff` only.',
   scope: 'pets:read',
   query: z.object(viewQuery),
-  requestHeaders: ifNoneMatch,
+  requestHeaders: ifNoneMatchParameter,
   responses: {
-    200: { description: 'The animal.', schema: listingSchema, headers: pageEtag },
-    304: { description: 'The animal has not changed.', headers: pageEtag },
+    200: { description: 'The animal.', schema: listingSchema, headers: etagHeader },
+    304: { description: 'The animal has not changed.', headers: etagHeader },
   },
   errors: [apiErrors.insufficient_scope],
   async read({ params: { petId }, query }, context) {

@@ -51,6 +51,12 @@ function createSharing(section: string, shared: Json, parts: readonly Json[]) {
 const headerName = (name: string, header: Json): string =>
   JSON.stringify(header) === JSON.stringify(deprecationLink) ? 'Deprecation-Link' : name
 
-/** Code generators make a type of a path or query parameter, such as `PetId`, so its name is capitalized. */
-const parameterComponent = ({ name, in: location }: Json): string =>
-  location === 'header' ? String(name) : String(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())
+/**
+ * Code generators make a type of a path or query parameter, such as `PetId`, so its name is capitalized. A query parameter
+ * with an id is a filter, because a path parameter can have the same name.
+ */
+function parameterComponent({ name, in: location }: Json): string {
+  if (location === 'header') return String(name)
+  const capitalized = String(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())
+  return location === 'query' && capitalized.endsWith('Id') ? `${capitalized}Filter` : capitalized
+}

@@ -1,7 +1,14 @@
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
-import { etagHeader, etagOf, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
+import {
+  etagHeader,
+  etagOf,
+  ifMatchParameter,
+  ifNoneMatchParameter,
+  requireIfMatch,
+  respondWithEtag,
+} from '../api/etag.ts'
 import {
   type BatchedRequest,
   defineOperation,
@@ -28,8 +35,6 @@ import {
 } from './schemas.ts'
 
 const subject = ({ params: { petId } }: { params: { petId: bigint } }) => `pet ${petId}`
-const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
-const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
 
 /** getPet is deprecated since 15 November 2026 and is removed on 5 December 2030. */
 export const getPetDeprecation: Deprecation = {
@@ -74,10 +79,10 @@ const listPetsOperation = defineOperation('listPets', 'GET /pets', {
     'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
   scope: 'pets:read',
   query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
-  requestHeaders: ifNoneMatch,
+  requestHeaders: ifNoneMatchParameter,
   responses: {
-    200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
-    304: { description: 'The page has not changed.', headers: pageEtag },
+    200: { description: 'One page of animals.', schema: petListSchema, headers: etagHeader },
+    304: { description: 'The page has not changed.', headers: etagHeader },
   },
   async read({ query }, context) {
     const page = await readPage({ query: { ...query, id: query.id && sortedUnique(query.id) } }, context)
@@ -126,7 +131,7 @@ const getPetOperation = defineOperation('getPet', 'GET /pets/{petId}', {
     'Deprecated. This operation is removed on 5 December 2030. Use `GET /pets` with the `id` or `status` filter.',
   scope: 'pets:read',
   deprecation: getPetDeprecation,
-  requestHeaders: ifNoneMatch,
+  requestHeaders: ifNoneMatchParameter,
   responses: {
     200: { description: 'The animal.', schema: petSchema, headers: etagHeader },
     304: { description: 'The animal has not changed.', headers: etagHeader },

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound, validationFailed } from '../api/errors.ts'
-import { etagHeader, ifMatchParameter, requireEtag } from '../api/etag.ts'
+import { etagHeader, ifMatchParameter, ifNoneMatchParameter, requireEtag } from '../api/etag.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
@@ -41,7 +41,7 @@ const getProfileOperation = defineOperation('getPetProfile', 'GET /pets/{petId}/
     'What is known about the animal. Every animal has a profile; a field that is null is unknown. An animal that is not listed has none without `view=staff`.',
   scope: 'pets:read',
   query: z.object(viewQuery),
-  requestHeaders: { 'If-None-Match': 'If this is still the current ETag, the response is 304.' },
+  requestHeaders: ifNoneMatchParameter,
   responses: {
     200: { description: 'The profile.', schema: profileSchema, headers: etagHeader },
     304: { description: 'The profile has not changed.', headers: etagHeader },

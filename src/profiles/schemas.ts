@@ -58,7 +58,11 @@ const fee = z
 const attributes = z
   .record(nonBlankText(40), boundedText(200))
   .refine((pairs) => Object.keys(pairs).length <= attributesMax, `must have at most ${attributesMax} entries`)
-  .meta({ maxProperties: attributesMax, description: 'What the other fields do not cover.' })
+  .meta({
+    id: 'Attributes',
+    maxProperties: attributesMax,
+    description: 'What the other fields do not cover.',
+  })
 
 /** In events. */
 export const profileChangeSchema = z
