@@ -4,9 +4,8 @@ import { styleText } from 'node:util'
 import { assetUrl, readAsset } from './assets.ts'
 import { describeError } from './commands/cli.ts'
 import { serviceOfThisProcess, useInstalledService } from './commands/installedService.ts'
+import { decodeCommand } from './photos/messages.ts'
 
-/** Of the process that decodes photos. It is not a command for people. */
-const decodeCommand = 'decode-photos'
 /** As a shell reports a process that SIGPIPE ended. */
 const closedPipeCode = 141
 

@@ -21,10 +21,10 @@ import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
 import type { PhotoDecoder } from './photos/decoder.ts'
 import { photoRoutes } from './photos/routes.ts'
-import { photoChangeSchema } from './photos/schemas.ts'
+import { photoStateSchema } from './photos/schemas.ts'
 import { hasProfile } from './profiles/queries.ts'
 import { profileRoutes } from './profiles/routes.ts'
-import { profileChangeSchema } from './profiles/schemas.ts'
+import { profileStateSchema } from './profiles/schemas.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -40,8 +40,8 @@ type OperationOptions = Omit<EventRoutesOptions, 'kinds'> & {
 
 const kinds = eventKinds({
   Pet: petSchema,
-  Profile: profileChangeSchema,
-  Photo: photoChangeSchema,
+  Profile: profileStateSchema,
+  Photo: photoStateSchema,
   Order: orderStateSchema,
   Category: categorySchema,
   Key: keySchema,

@@ -32,7 +32,7 @@ export type ExecuteOptions = {
   readonly idempotencyRecords: IdempotencyRecords
   readonly clock: Clock
   readonly publicUrl: string | undefined
-  /** Of all request bodies that are received or processed at the same time. */
+  /** The size of all request bodies that are received or processed at the same time. */
   readonly bodyBytesTotalMax: number
   /** The part of it that raw bodies cannot take. */
   readonly bodyBytesForJson: number

@@ -48,9 +48,9 @@ export type Context = {
   readonly principal: Principal
   /** The client's address. */
   readonly address: string
-  /** Of the request, without the query. */
+  /** The path of the request, without the query. */
   readonly path: string
-  /** Of the service; empty if it is not known, so that URLs are relative. */
+  /** The URL of the service; empty if it is not known, so that URLs are relative. */
   readonly publicUrl: string
   header(name: string): string | undefined
 }

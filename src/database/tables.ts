@@ -17,7 +17,7 @@ export type Tables = {
     source: Generated<string>
     /** Null if it was added by a version that did not record it. */
     created_at: number | null
-    /** Of the pet, its profile or its photos. */
+    /** The last change of the pet, its profile or its photos. */
     updated_at: number | null
     adopted_on: string | null
   }

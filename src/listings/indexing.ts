@@ -1,7 +1,7 @@
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId } from '../events/queries.ts'
-import { findAnimals } from '../profiles/queries.ts'
+import { findPetsWithProfiles } from '../profiles/queries.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { termsOf } from './terms.ts'
 
@@ -77,7 +77,7 @@ async function follow(trx: Trx, after: number, through: number): Promise<void> {
 /** Pets that do not exist any more are removed from the index. */
 async function indexPets(trx: Trx, ids: readonly number[]): Promise<void> {
   const index = searchIndexOf(trx)
-  const animals = await findAnimals(trx, ids)
+  const animals = await findPetsWithProfiles(trx, ids)
   const rows = animals.map(({ pet, profile }) => ({ id: pet.id, terms: termsOf(pet, profile) }))
   await index.replace(trx, rows)
   const existing = new Set(rows.map(({ id }) => id))

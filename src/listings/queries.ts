@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { ApiError, apiErrors } from '../api/errors.ts'
 import type { Db } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
-import { type Animal, findAnimals } from '../profiles/queries.ts'
+import { findPetsWithProfiles, type PetWithProfile } from '../profiles/queries.ts'
 import { isIndexComplete } from './indexing.ts'
 import { type Condition, conditionsOf, hasAge, type ListingFilter, meets, onOffer } from './query.ts'
 import { searchIndexOf } from './searchIndexes.ts'
@@ -22,15 +22,16 @@ export async function findListings(
   belowId: number = petIdMax,
   filter: ListingFilter,
   now: number,
-): Promise<Animal[]> {
+): Promise<PetWithProfile[]> {
   const statuses = filter.status ?? (filter.isStaff ? petStatuses : onOffer)
   if (hasStatusFilterOnly(filter)) {
     const ids = await newestIds(db, limit, belowId, statuses, filter.listed === 'any')
-    return inOrder(await findAnimals(db, ids))
+    return inOrder(await findPetsWithProfiles(db, ids))
   }
   const conditions = conditionsOf({ ...filter, status: statuses }, now)
-  const isMatch = (animal: Animal) => matches(animal, conditions) && hasAge(animal.profile, filter, now)
-  const found: Animal[] = []
+  const isMatch = (animal: PetWithProfile) =>
+    matches(animal, conditions) && hasAge(animal.profile, filter, now)
+  const found: PetWithProfile[] = []
   let below = belowId
   for (let read = 0; read < readsPerPageMax; read++) {
     // An age group can exclude many animals of one month.
@@ -40,7 +41,7 @@ export async function findListings(
       isIndexComplete(db),
     ])
     if (!isComplete) throw unavailable('The search index is being built.')
-    found.push(...inOrder(await findAnimals(db, ids)).filter(isMatch))
+    found.push(...inOrder(await findPetsWithProfiles(db, ids)).filter(isMatch))
     if (found.length >= limit || ids.length < wanted) return found.slice(0, limit)
     below = ids.at(-1) as number
   }
@@ -52,7 +53,8 @@ const unavailable = (reason: string) =>
     headers: { 'Retry-After': retryAfterSeconds },
   })
 
-const inOrder = (animals: readonly Animal[]): Animal[] => animals.toSorted((a, b) => b.pet.id - a.pet.id)
+const inOrder = (animals: readonly PetWithProfile[]): PetWithProfile[] =>
+  animals.toSorted((a, b) => b.pet.id - a.pet.id)
 
 /** Whether the index of pets by status finds the animals. It is always complete. */
 const hasStatusFilterOnly = ({
@@ -89,7 +91,7 @@ async function newestIds(
 }
 
 /** The index may be a moment behind. Words are checked last, because that takes the most time. */
-function matches({ pet, profile }: Animal, conditions: readonly Condition[]): boolean {
+function matches({ pet, profile }: PetWithProfile, conditions: readonly Condition[]): boolean {
   const words = conditions.filter(({ isWord }) => isWord)
   const facets = conditions.filter(({ isWord }) => !isWord)
   return (

@@ -22,7 +22,7 @@ export type ListingFilter = {
   q?: string | undefined
   /** Only listed ones, unless given. */
   listed?: 'true' | 'false' | 'any' | undefined
-  /** Also searches the fields of staff. */
+  /** Also searches the staff fields. */
   isStaff?: boolean | undefined
 }
 

@@ -14,9 +14,9 @@ import { pageQuery, pageReader } from '../api/pagination.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
 import { findPhotos, type PhotoRow } from '../photos/queries.ts'
 import { serializePhoto } from '../photos/schemas.ts'
-import { type Animal, findAnimal } from '../profiles/queries.ts'
+import { findPetWithProfile, type PetWithProfile } from '../profiles/queries.ts'
 import { profileEtag, serializeProfile, serializeProfileSummary } from '../profiles/representation.ts'
-import { staffView, viewQuery } from '../profiles/view.ts'
+import { isStaffView, viewQuery } from '../profiles/view.ts'
 import { findListings } from './queries.ts'
 import type { ListingFilter } from './query.ts'
 import { listingCursor, listingFilterSchema, listingListSchema, listingSchema } from './schemas.ts'
@@ -25,7 +25,7 @@ type Serialize = typeof serializeProfile | typeof serializeProfileSummary
 
 /** An animal in a response. */
 function serializeListing(
-  animal: Animal,
+  animal: PetWithProfile,
   photos: readonly PhotoRow[],
   { now, publicUrl }: Context,
   isStaff: boolean,
@@ -46,7 +46,7 @@ const withEtag = (result: OperationResult, isStaff: boolean): OperationResult =>
 }
 
 type Filter = z.output<typeof listingFilterSchema>
-type Found = { readonly id: number; readonly animal: Animal; readonly photos: readonly PhotoRow[] }
+type Found = { readonly id: number; readonly animal: PetWithProfile; readonly photos: readonly PhotoRow[] }
 
 const toListingFilter = ({ view, ...filter }: Filter): ListingFilter => ({
   ...filter,
@@ -89,7 +89,7 @@ const listListingsOperation = defineOperation('listListings', 'GET /listings', {
   async read({ query }, context) {
     // The cursor has the filters of the first page.
     const [, filter] = listingCursor.decode(query.cursor, filterOf(query))
-    const isStaff = staffView(filter, context)
+    const isStaff = isStaffView(filter, context)
     if (!isStaff && filter.listed !== undefined && filter.listed !== 'true')
       throw validationFailed([{ path: 'listed', message: 'requires view=staff, unless it is true' }])
     const serialize = ({ animal, photos }: Found) =>
@@ -121,9 +121,12 @@ const getListingOperation = defineOperation('getListing', 'GET /listings/{petId}
   },
   errors: [apiErrors.insufficient_scope],
   async read({ params: { petId }, query }, context) {
-    const isStaff = staffView(query, context)
+    const isStaff = isStaffView(query, context)
     const id = Number(petId)
-    const [found, photos] = await Promise.all([findAnimal(context.db, id), findPhotos(context.db, [id])])
+    const [found, photos] = await Promise.all([
+      findPetWithProfile(context.db, id),
+      findPhotos(context.db, [id]),
+    ])
     const visible = found && (isStaff || found.profile.listed) ? found : undefined
     const animal = orNotFound(visible, petErrors.pet_not_found)
     const listing = serializeListing(animal, photos.get(id) ?? [], context, isStaff, serializeProfile)

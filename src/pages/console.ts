@@ -17,7 +17,7 @@ const screenPaths = [
   '/console/:screen(^[A-Za-z-]+$)',
   '/console/:screen(^[A-Za-z-]+$)/:id(^[A-Za-z0-9_-]+$)',
 ]
-/** Of every other path, the script says that there is nothing. */
+/** The console has no screen for other paths. Its script says so. */
 const otherPaths = '/console/*'
 
 const contentTypes: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { decodePhoto, InvalidImageError } from './decode.ts'
-import { frame, jsonFrame, readFrames } from './frames.ts'
+import { encodeJson, encodeMessage, readMessages } from './messages.ts'
 import { photoFileNames } from './photo.ts'
 
 /** The first message of a response. The files follow, each in a message, if there is no problem. */
@@ -10,7 +10,7 @@ export type DecodeResponse =
 
 /** A process of its own: an image that crashes the decoder, or fills its memory, does not harm the service. */
 export async function decodePhotos(): Promise<void> {
-  for await (const image of readFrames(process.stdin)) {
+  for await (const image of readMessages(process.stdin)) {
     for (const message of await respond(image))
       if (!process.stdout.write(message)) await once(process.stdout, 'drain')
   }
@@ -19,9 +19,12 @@ export async function decodePhotos(): Promise<void> {
 async function respond(image: Uint8Array): Promise<Buffer[]> {
   try {
     const { files, ...size } = await decodePhoto(image)
-    return [jsonFrame(size satisfies DecodeResponse), ...photoFileNames.map((name) => frame(files[name]))]
+    return [
+      encodeJson(size satisfies DecodeResponse),
+      ...photoFileNames.map((name) => encodeMessage(files[name])),
+    ]
   } catch (error) {
     if (!(error instanceof InvalidImageError)) throw error
-    return [jsonFrame({ problem: error.message } satisfies DecodeResponse)]
+    return [encodeJson({ problem: error.message } satisfies DecodeResponse)]
   }
 }

@@ -4,11 +4,8 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { assetUrl, isExecutable } from '../assets.ts'
 import type { DecodeResponse } from './decodeProcess.ts'
-import { frame, readFrames } from './frames.ts'
+import { decodeCommand, encodeMessage, readMessages } from './messages.ts'
 import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.ts'
-
-/** The hidden command of the program that starts the process. */
-const decodeCommand = 'decode-photos'
 
 /** Half of the memory of a container at most: above its limit, the service could be killed too. */
 const decoderBytesMax = Math.min(
@@ -91,7 +88,7 @@ export class PhotoDecoder {
     const { process: child, messages, errorOutput } = this.#useProcess()
     const bound = this.#watch(child)
     try {
-      child.stdin.write(frame(bytes))
+      child.stdin.write(encodeMessage(bytes))
       return await receive(messages)
     } catch (error) {
       this.#kill()
@@ -168,7 +165,7 @@ function startProcess(): Child {
   child.stderr.on('data', (text: Buffer) => {
     errors = (errors + String(text)).slice(-errorLengthMax)
   })
-  return { process: child, messages: readFrames(child.stdout), errorOutput: () => errors }
+  return { process: child, messages: readMessages(child.stdout), errorOutput: () => errors }
 }
 
 async function receive(messages: Child['messages']): Promise<DecodedPhoto | InvalidImage> {

@@ -18,7 +18,7 @@ export const photoFiles = {
 } as const
 export type PhotoFileName = keyof typeof photoFiles
 export const photoFileNames = Object.keys(photoFiles) as PhotoFileName[]
-/** Of all files of a photo together. An export has them in one line. */
+/** The size of all files of a photo together. An export has them in one line. */
 export const photoFilesBytesMax = 3_000_000
 
 /** What is made of an upload. Its size is that of the largest file. */

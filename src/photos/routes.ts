@@ -4,8 +4,8 @@ import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
-import { findAnimal, lockPets } from '../profiles/queries.ts'
-import { staffView, viewQuery } from '../profiles/view.ts'
+import { findPetWithProfile, lockPets } from '../profiles/queries.ts'
+import { isStaffView, viewQuery } from '../profiles/view.ts'
 import { DecoderUnavailableError, type PhotoDecoder } from './decoder.ts'
 import { type DecodedPhoto, photoBytesMax, photosPerPetMax, unsupportedReason, uploadTypes } from './photo.ts'
 import { addPhoto, photosOf, removePhoto, updatePhoto } from './queries.ts'
@@ -42,8 +42,8 @@ const listPhotosOperation = defineOperation('listPetPhotos', 'GET /pets/{petId}/
   responses: { 200: { description: 'The photos.', schema: photoListSchema } },
   errors: [apiErrors.insufficient_scope],
   async read({ params: { petId }, query }, context) {
-    const isStaff = staffView(query, context)
-    const animal = await findAnimal(context.db, Number(petId))
+    const isStaff = isStaffView(query, context)
+    const animal = await findPetWithProfile(context.db, Number(petId))
     if (!animal || !(isStaff || animal.profile.listed)) throw new ApiError(petErrors.pet_not_found)
     const photos = await photosOf(context.db, animal.pet.id)
     const list = photos.map((photo, position) => serializePhoto(photo, position, context.publicUrl))
@@ -71,7 +71,7 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
     subject,
     async prepare({ params: { petId }, bytes }, { db }) {
       // Before the slow work. The transaction checks it again.
-      const pet = await findAnimal(db, Number(petId))
+      const pet = await findPetWithProfile(db, Number(petId))
       await photosWithSpace(db, orNotFound(pet, petErrors.pet_not_found).pet.id)
       return decode(decoder, bytes)
     },

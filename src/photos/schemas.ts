@@ -60,7 +60,7 @@ export const photoUpdateSchema = z
   })
 
 /** In events. */
-export const photoChangeSchema = z
+export const photoStateSchema = z
   .object({
     id,
     petId: int64().meta({ description: 'The id of the animal.' }),

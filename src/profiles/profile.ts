@@ -47,7 +47,7 @@ export type Profile = {
   staffNotes: string | null
 }
 
-/** Of an animal whose profile was never changed. */
+/** The profile of an animal before its first change. */
 export const emptyProfile: Profile = {
   source: '',
   externalId: null,

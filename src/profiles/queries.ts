@@ -8,7 +8,7 @@ import { touchPet } from '../pets/queries.ts'
 import { emptyProfile, type Profile } from './profile.ts'
 
 /** A pet with its profile, and what other tables know about it. */
-export type Animal = {
+export type PetWithProfile = {
   readonly pet: Pet
   readonly profile: Profile
   readonly bonds: readonly Bond[]
@@ -21,7 +21,7 @@ export type Animal = {
 type Bond = { readonly petId: number; readonly isListed: boolean }
 
 /** The animals with these ids that exist. */
-export async function findAnimals(db: Db, ids: readonly number[]): Promise<Animal[]> {
+export async function findPetsWithProfiles(db: Db, ids: readonly number[]): Promise<PetWithProfile[]> {
   if (ids.length === 0) return []
   const [rows, bonds] = await Promise.all([
     db
@@ -49,8 +49,8 @@ export async function findAnimals(db: Db, ids: readonly number[]): Promise<Anima
   }))
 }
 
-export const findAnimal = async (db: Db, id: number): Promise<Animal | undefined> =>
-  (await findAnimals(db, [id]))[0]
+export const findPetWithProfile = async (db: Db, id: number): Promise<PetWithProfile | undefined> =>
+  (await findPetsWithProfiles(db, [id]))[0]
 
 async function findBonds(db: Db, ids: readonly number[]): Promise<Map<number, Bond[]>> {
   const rows = await db

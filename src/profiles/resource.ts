@@ -12,13 +12,13 @@ import {
 } from '../records/resource.ts'
 import { bondedMax, type Profile, updatedProfile } from './profile.ts'
 import {
-  type Animal,
   bondsOf,
   countBonds,
-  findAnimal,
-  findAnimals,
+  findPetsWithProfiles,
+  findPetWithProfile,
   hasProfile,
   lockPets,
+  type PetWithProfile,
   recordProfileEvents,
   replaceBonds,
   saveProfile,
@@ -59,25 +59,25 @@ export const profileResource: Resource<ProfileRecord, 'profiles'> = {
   events: {},
   positions: [32],
   async toRecords(rows, db) {
-    const animals = await findAnimals(
+    const animals = await findPetsWithProfiles(
       db,
       rows.map(({ pet_id }) => pet_id),
     )
     const byId = new Map(animals.map((animal) => [animal.pet.id, animal]))
-    return rows.map(({ pet_id }) => toRecord(byId.get(pet_id) as Animal))
+    return rows.map(({ pet_id }) => toRecord(byId.get(pet_id) as PetWithProfile))
   },
   schema,
   conflicts: () => petConflicts<ProfileRecord>('profile', ({ id }) => id),
   ...oneByOne(applyProfile, findProfileChange),
 }
 
-function toRecord({ profile, bonds }: Animal): object {
+function toRecord({ profile, bonds }: PetWithProfile): object {
   const { source: _, externalId: __, ...stored } = profile
   return { ...stored, bondedWith: bonds.map(({ petId }) => petId) }
 }
 
 /** What the record makes of the animal. What a record leaves out stays as it is. */
-function applied(animal: Animal, record: ProfileRecord): { profile: Profile; bonds: number[] } {
+function applied(animal: PetWithProfile, record: ProfileRecord): { profile: Profile; bonds: number[] } {
   const { type: _, id: __, bondedWith, ...change } = record
   const before = animal.bonds.map(({ petId }) => petId)
   return {
@@ -86,13 +86,13 @@ function applied(animal: Animal, record: ProfileRecord): { profile: Profile; bon
   }
 }
 
-const isSame = (animal: Animal, { profile, bonds }: ReturnType<typeof applied>): boolean =>
+const isSame = (animal: PetWithProfile, { profile, bonds }: ReturnType<typeof applied>): boolean =>
   JSON.stringify(profile) === JSON.stringify(animal.profile) &&
   bonds.toSorted((a, b) => a - b).join() === animal.bonds.map(({ petId }) => petId).join()
 
 async function findProfileChange(db: Db, record: ProfileRecord): Promise<RecordChange> {
   if (!(await hasProfile(db, record.id))) return 'added'
-  const animal = await findAnimal(db, record.id)
+  const animal = await findPetWithProfile(db, record.id)
   return animal && isSame(animal, applied(animal, record)) ? 'unchanged' : 'changed'
 }
 
@@ -100,7 +100,7 @@ async function applyProfile(trx: Trx, record: ProfileRecord, now: number): Promi
   const { id } = record
   const given = (record.bondedWith ?? []).map(Number)
   const locked = await lockPets(trx, [id, ...given, ...(await bondsOf(trx, id))])
-  const animal = await findAnimal(trx, id)
+  const animal = await findPetWithProfile(trx, id)
   if (!animal) throw new ConflictError(`There is no animal ${id}, so it cannot have a profile.`)
   const isAdded = !(await hasProfile(trx, id))
   const next = applied(animal, record)

@@ -8,26 +8,26 @@ import { lockExternalIds } from '../pets/queries.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
 import { bondedMax, type Profile, updatedProfile } from './profile.ts'
 import {
-  type Animal,
   bondsOf,
   countBonds,
-  findAnimal,
   findHolder,
+  findPetWithProfile,
   lockPets,
+  type PetWithProfile,
   recordProfileUpdates,
   replaceBonds,
   saveProfile,
 } from './queries.ts'
 import { profileEtag, serializeProfile } from './representation.ts'
 import { profileErrors, profileSchema, profileUpdateSchema } from './schemas.ts'
-import { staffView, viewQuery } from './view.ts'
+import { isStaffView, viewQuery } from './view.ts'
 
 const profileBytesMax = 256 * 1024
 
 /** Fields whose old values must also leave the write-ahead log when they are cleared or replaced. */
 const personalFields = ['location', 'staffNotes'] as const
 
-const respondWithProfile = (animal: Animal, now: number, isStaff: boolean) => ({
+const respondWithProfile = (animal: PetWithProfile, now: number, isStaff: boolean) => ({
   ...respond(200, serializeProfile(animal, now, isStaff), { ETag: profileEtag(animal, now) }),
   isPrivate: isStaff,
 })
@@ -48,8 +48,8 @@ const getProfileOperation = defineOperation('getPetProfile', 'GET /pets/{petId}/
   },
   errors: [apiErrors.insufficient_scope],
   async read({ params: { petId }, query }, context) {
-    const isStaff = staffView(query, context)
-    const animal = await findAnimal(context.db, Number(petId))
+    const isStaff = isStaffView(query, context)
+    const animal = await findPetWithProfile(context.db, Number(petId))
     const visible = animal && (isStaff || animal.profile.listed) ? animal : undefined
     return respondWithProfile(orNotFound(visible, petErrors.pet_not_found), context.now, isStaff)
   },
@@ -85,7 +85,7 @@ const updateProfileOperation = (database: Database) =>
       if (isChanged || others.length > 0) await recordProfileUpdates(trx, [animal.pet.id, ...others], now)
       if (personalFields.some((name) => animal.profile[name] !== null && next[name] !== animal.profile[name]))
         context.afterCommit(() => database.truncateWal())
-      const changed = orNotFound(await findAnimal(trx, animal.pet.id), petErrors.pet_not_found)
+      const changed = orNotFound(await findPetWithProfile(trx, animal.pet.id), petErrors.pet_not_found)
       return respondWithProfile(changed, now, true)
     },
   })
@@ -95,7 +95,7 @@ async function animalToChange(context: WriteContext, petId: number, bonds: reado
   const { trx, now } = context
   const others = bonds ? [...bonds, ...(await bondsOf(trx, petId))] : []
   const locked = await lockPets(trx, [petId, ...others])
-  const animal = orNotFound(await findAnimal(trx, petId), petErrors.pet_not_found)
+  const animal = orNotFound(await findPetWithProfile(trx, petId), petErrors.pet_not_found)
   requireEtag(profileEtag(animal, now), context)
   if (!bonds) return animal
   const counts = await countBonds(trx, bonds)
@@ -111,7 +111,11 @@ async function animalToChange(context: WriteContext, petId: number, bonds: reado
   return animal
 }
 
-async function requireFreeExternalId(trx: Trx, { pet, profile }: Animal, next: Profile): Promise<void> {
+async function requireFreeExternalId(
+  trx: Trx,
+  { pet, profile }: PetWithProfile,
+  next: Profile,
+): Promise<void> {
   if (next.externalId === profile.externalId && next.source === profile.source) return
   const holder = await findHolder(trx, pet.id, next)
   if (holder !== undefined)

@@ -65,7 +65,7 @@ const attributes = z
   })
 
 /** In events. */
-export const profileChangeSchema = z
+export const profileStateSchema = z
   .object({
     id: int64().meta({ description: 'The id of the animal.' }),
     petId: int64().meta({ description: 'The id of the animal.' }),

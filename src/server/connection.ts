@@ -6,7 +6,7 @@ import type { NodeRequest } from './nodeAdapter.ts'
 const waitingPauseMax = 100
 /** What was read before the pause can still exceed it. Beyond these bounds the connection is closed. */
 const waitingMax = 2_000
-/** Of all connections together: each takes about 4 KB. */
+/** Requests that wait on all connections together. Each takes about 4 KB. */
 const waitingTotalMax = 20_000
 
 export type ConnectionHandlers = {

@@ -32,7 +32,7 @@ const serverOptions: ServerOptions = {
 }
 /** A connection is closed when it is idle in more sweeps than this. */
 const idleSweepsMax = 12
-/** Of all connections together. */
+/** The requests of all connections that are served in one turn of the event loop. */
 const requestsPerTurnMax = 100
 
 /** An HTTP server on Node that closes the connections of slow, oversized and idle clients. */

@@ -25,7 +25,7 @@ export const defaultListenBounds = {
   /** How long a connection may be idle. */
   idleMs: 65_000,
   connectionsMax: 10_000,
-  /** Of one address group. */
+  /** The connections of one address group. */
   connectionsPerAddressMax: 10_000,
   /** The group that the connections of an address are counted in; undefined if they are not counted. */
   addressGroup: (remoteAddress: string): string | undefined => remoteAddress,

@@ -16,7 +16,12 @@ import {
   sexes,
   sizes,
 } from '../../src/profiles/profile.ts'
-import { type Animal, findAnimals, recordProfileUpdates, saveProfile } from '../../src/profiles/queries.ts'
+import {
+  findPetsWithProfiles,
+  type PetWithProfile,
+  recordProfileUpdates,
+  saveProfile,
+} from '../../src/profiles/queries.ts'
 import { newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
 const animalCount = 400
@@ -127,7 +132,7 @@ const filter: fc.Arbitrary<ListingFilter> = fc.record({
 
 let database: Database
 let env: Awaited<ReturnType<typeof newDatabase>>
-let animals: Animal[]
+let animals: PetWithProfile[]
 before(async () => {
   env = await newDatabase()
   database = await openTestDatabase(env, now)
@@ -147,7 +152,7 @@ before(async () => {
   const through = await database.allReadableThrough()
   while (await needsIndexing(database.read, through)) await database.write((trx) => indexStep(trx, through))
   const ids = (await database.read.selectFrom('pets').select('id').execute()).map(({ id }) => id)
-  animals = (await findAnimals(database.read, ids)).sort((a, b) => b.pet.id - a.pet.id)
+  animals = (await findPetsWithProfiles(database.read, ids)).sort((a, b) => b.pet.id - a.pet.id)
 })
 after(async () => {
   await database.close()

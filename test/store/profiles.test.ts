@@ -177,7 +177,7 @@ describe('a profile', () => {
   })
 })
 
-describe('the fields of staff', () => {
+describe('the staff fields', () => {
   test('appear with view=staff only, which needs pets:write', async () => {
     const id = await addPet()
     await changed(id, staff)

@@ -1,20 +1,23 @@
 import type { Readable } from 'node:stream'
 
+/** The argument that starts the process which decodes photos. It is not a command for people. */
+export const decodeCommand = 'decode-photos'
+
 const lengthBytes = 4
 /** More than any image or file. */
-const frameBytesMax = 16 * 1024 * 1024
+const messageBytesMax = 16 * 1024 * 1024
 
 /** A message between the service and the process that decodes photos: its length, then its bytes. */
-export function frame(bytes: Uint8Array): Buffer {
+export function encodeMessage(bytes: Uint8Array): Buffer {
   const length = Buffer.alloc(lengthBytes)
   length.writeUInt32BE(bytes.length)
   return Buffer.concat([length, bytes])
 }
 
-export const jsonFrame = (value: unknown): Buffer => frame(Buffer.from(JSON.stringify(value)))
+export const encodeJson = (value: unknown): Buffer => encodeMessage(Buffer.from(JSON.stringify(value)))
 
 /** The messages of a stream. Ends with the stream; a message that is cut off is left out. */
-export async function* readFrames(stream: Readable): AsyncGenerator<Buffer, undefined> {
+export async function* readMessages(stream: Readable): AsyncGenerator<Buffer, undefined> {
   let chunks: Buffer[] = []
   let received = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -38,6 +41,6 @@ function wantedBytes(chunks: readonly Buffer[]): number | undefined {
   const start = (chunks[0]?.length ?? 0) >= lengthBytes ? chunks[0] : Buffer.concat(chunks)
   if (start === undefined || start.length < lengthBytes) return undefined
   const length = start.readUInt32BE()
-  if (length > frameBytesMax) throw new Error(`A message has ${length} bytes.`)
+  if (length > messageBytesMax) throw new Error(`A message has ${length} bytes.`)
   return lengthBytes + length
 }
