@@ -40,6 +40,7 @@ export type ExecuteOptions = {
   redact(text: string): string
 }
 
+const pageBytesMax = 16 * 1024 * 1024
 const dayMs = 24 * 60 * 60 * 1000
 const replicaHeaders = { 'Preference-Applied': 'read-replica' }
 
@@ -47,7 +48,7 @@ const replicaHeaders = { 'Preference-Applied': 'read-replica' }
 export class Executor {
   readonly #options: ExecuteOptions
   readonly #receiveBody: ReturnType<typeof createBodyReceiver>
-  readonly #pages = new PageCache()
+  readonly #pages = new PageCache(pageBytesMax)
   readonly #batchers = new Map<Operation, Batcher<BatchedRequest<AnyInput>, OperationResult | undefined>>()
   readonly #rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
 

@@ -26,6 +26,7 @@ import {
   prepareResponse,
 } from './response.ts'
 import { allowedMethods, basePath, type PageAllowance, type Route, Router, type WebPage } from './router.ts'
+import { WebPageCache } from './webPageCache.ts'
 
 export type PipelineOptions = ExecuteOptions & {
   readonly pages: readonly WebPage[]
@@ -47,6 +48,7 @@ export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
   readonly #executor: Executor
+  readonly #webPages: WebPageCache
   readonly #commonHeaders: ReadonlyMap<Operation, HeaderFields>
   /** Writes that wait for a batch, before the database knows of them. */
   readonly writesWaiting = () => this.#executor.waiting
@@ -56,6 +58,7 @@ export class Pipeline {
     this.#options = options
     this.#router = new Router(operations, pages)
     this.#executor = new Executor(options)
+    this.#webPages = new WebPageCache(options.database)
     this.#commonHeaders = new Map(operations.map((one) => [one, operationHeaders(one, publicUrl)]))
   }
 
@@ -145,7 +148,10 @@ export class Pipeline {
     if (exceeded) throw exceeded
     if (!route || !page) throw new ApiError(apiErrors.not_found, nothingHere)
     if (!isRead) throw notAllowed(route)
-    return page.serve(request, { address, params: route.params, now, db: database.unknownCallerDb })
+    const context = { address, params: route.params, now, db: database.unknownCallerDb }
+    const key = page.cacheKey?.(request, context)
+    const serve = () => page.serve(request, context)
+    return key === undefined ? serve() : this.#webPages.serve(`${page.path} ${key}`, serve)
   }
 
   #receive(request: ApiRequest): RequestState {

@@ -1,6 +1,5 @@
 import type { PreparedResponse } from './response.ts'
 
-const cacheBytesMax = 16 * 1024 * 1024
 /** What an entry takes besides its characters, approximately. */
 const entryBytes = 512
 
@@ -9,9 +8,14 @@ const entryBytes = 512
  * next one all are dropped, so no caller sees data from before an acknowledged change.
  */
 export class PageCache {
+  readonly #bytesMax: number
   readonly #responses = new Map<string, PreparedResponse>()
   #version = -1
   #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
 
   get(version: number, target: string): PreparedResponse | undefined {
     if (version === this.#version) return this.#responses.get(target)
@@ -24,7 +28,7 @@ export class PageCache {
   set(version: number, target: string, response: PreparedResponse): void {
     if (response.body === undefined || version !== this.#version || this.#responses.has(target)) return
     const bytes = response.body.length + target.length + entryBytes
-    if (this.#bytes + bytes > cacheBytesMax) this.#clear()
+    if (this.#bytes + bytes > this.#bytesMax) this.#clear()
     this.#responses.set(target, response)
     this.#bytes += bytes
   }

@@ -20,6 +20,8 @@ export type WebPage = {
   readonly isPublic?: boolean
   /** What a request is counted for, in place of the allowance that all other pages share. */
   allowance?(request: ApiRequest): PageAllowance
+  /** The response is cached under this key until the database changes. Undefined if it must not be cached. */
+  cacheKey?(request: ApiRequest, context: Pick<PageContext, 'params' | 'now'>): string | undefined
   serve(request: ApiRequest, context: PageContext): MaybePromise<PreparedResponse>
 }
 

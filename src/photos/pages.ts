@@ -14,6 +14,7 @@ export const photoFilePage: WebPage = {
   id: 'photos',
   isPublic: true,
   allowance: () => ({ name: 'photos', perMinute: 6_000 }),
+  cacheKey: (_request, { params: { photoId, file } }) => `${photoId}/${file}`,
   async serve(_request, { params: { photoId = '', file = '' }, db }) {
     const bytes = isFileName(file) ? await findFile(db, photoId, file) : undefined
     if (!bytes || !isFileName(file))

@@ -3,8 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { before, describe, test } from 'node:test'
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
+import { deletePet } from '../../src/pets/queries.ts'
 import { deletePhotoFiles } from '../../src/schedule.ts'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
+import { eventually } from '../support/eventually.ts'
 import { jpeg, picture, png, webp } from '../support/images.ts'
 import { amplePlan, assertError } from '../support/responses.ts'
 
@@ -160,6 +162,7 @@ describe('photos of an animal', () => {
     assertError(await move(ids[2], { position: 20 }), 400, 'validation_failed')
     assertError(await move(ids[2], { alt: 'x'.repeat(1_001) }), 400, 'validation_failed')
     assertError(await move('unknown', { alt: 'x' }), 404, 'photo_not_found')
+    assert.equal((await fetchFile(photos[0].urls[320])).status, 200)
     assert.equal((await call('DELETE', `/v1/pets/${id}/photos/${ids[0]}`)).status, 204)
     assertError(await call('DELETE', `/v1/pets/${id}/photos/${ids[0]}`), 404, 'photo_not_found')
     assert.deepEqual(
@@ -206,6 +209,7 @@ describe('photos of an animal', () => {
   test('are removed with their animal, and leave no file behind', async () => {
     const id = await addPet()
     const { urls } = await added(id)
+    assert.equal((await fetchFile(urls[320])).status, 200)
     await call('DELETE', `/v1/pets/${id}`)
     assert.equal((await fetchFile(urls[320])).status, 404)
     assertError(await call('GET', `/v1/pets/${id}/photos`), 404, 'pet_not_found')
@@ -238,6 +242,18 @@ describe('a file of a photo', () => {
     assert.equal(head.headers.get('content-length'), header('content-length'))
     const known = { 'if-none-match': String(header('etag')) }
     assert.equal((await fetchFile(urls[640], { headers: known })).status, 304)
+  })
+
+  test('is served from memory until another process removes it', async () => {
+    const id = await addPet()
+    const { urls } = await added(id)
+    const first = await (await fetchFile(urls[640])).bytes()
+    assert.deepEqual(await (await fetchFile(urls[640])).bytes(), first)
+    const database = await service.openDatabase()
+    const pet = { id, name: 'Luna', categoryId: 3n, status: 'available' } as const
+    await database.write((trx) => deletePet(trx, pet, service.now()))
+    // On PostgreSQL the service notices the change at its next poll.
+    await eventually('it is not served', async () => (await fetchFile(urls[640])).status === 404)
   })
 
   test('exists under its names only', async () => {
