@@ -31,13 +31,16 @@ export function watchOtherProcesses(core: string, pids: readonly number[]): () =
   }
 }
 
-/** The time that a core was busy. Time that the host of a virtual machine has taken (steal) counts as busy. */
+/**
+ * The time that a core was busy. Time that the host of a virtual machine has taken (steal) counts as busy; processes of a
+ * lower priority (nice), such as the one that decodes photos, do not count.
+ */
 function coreSeconds(core: string): number {
   const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(readProc('stat'))?.[1]
   if (line === undefined) return Number.NaN
   // Columns: user, nice, system, idle, iowait, irq, softirq, steal.
-  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number)
-  return (user + nice + system + steal) / ticksPerSecond
+  const [user = 0, , system = 0, , , , , steal = 0] = line.split(' ').map(Number)
+  return (user + system + steal) / ticksPerSecond
 }
 
 function readProc(path: string): string {

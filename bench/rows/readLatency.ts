@@ -1,7 +1,8 @@
-/** Rows 5 and 6: the latency of lists while other callers create pets. */
+/** Rows 5 and 6: the latency of lists while other callers create pets or upload photos. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readKey, seededDatabase } from '../data/databases.ts'
+import { makePhoto } from '../data/photos.ts'
 import { pinned } from '../host/cores.ts'
 import { runProgram, type Server, stopAll } from '../host/processes.ts'
 import { benchDir } from '../host/programs.ts'
@@ -18,6 +19,8 @@ import { type Row, rows } from '../targets.ts'
 
 const writerCount = 64
 const readerCount = 64
+const uploaderCount = 50
+const retryMs = 1_000
 /** Until the writers have reached their full rate. */
 const writerLeadMs = 300
 const writerSecondsMax = 600
@@ -29,7 +32,12 @@ type Latencies = LatencyReport & { readonly createsPerSecond: number }
 type Scenario = { readonly name: string; readonly samples: Latencies[]; run(): Promise<Latencies> }
 
 export const readLatency: Measurement = {
-  rows: [rows.listDuringCreates, rows.listDuringCreatesFixedRate, rows.listOnSlowDisk],
+  rows: [
+    rows.listDuringCreates,
+    rows.listDuringCreatesFixedRate,
+    rows.listDuringUploads,
+    rows.listOnSlowDisk,
+  ],
   async run(context) {
     const { cores, checkout } = context
     const requests = requestsWith(readKey(await seededDatabase(checkout)))
@@ -65,21 +73,29 @@ async function measureScenarios(
   requests: Requests,
 ): Promise<Result[]> {
   const { options, cores, progress } = context
-  const scenario = (name: string, program: ReaderProgram, writersOn?: Server): Scenario => ({
-    name,
-    samples: [],
-    run() {
-      const measure = () => readList(context, writersOn ?? service, requests, program)
-      return writersOn ? duringCreates(context, writersOn, requests, measure) : measure()
-    },
-  })
+  const scenario = (
+    name: string,
+    program: ReaderProgram,
+    during?: (measure: () => Promise<Latencies>) => Promise<Latencies>,
+    server = service,
+  ): Scenario => {
+    const measure = () => readList(context, server, requests, program)
+    return { name, samples: [], run: () => during?.(measure) ?? measure() }
+  }
+  const createsOn = (server: Server) => (measure: () => Promise<Latencies>) =>
+    duringCreates(context, server, requests, measure)
+  const creates = createsOn(service)
+  const photo = await makePhoto()
+  const uploads = (measure: () => Promise<Latencies>) => duringUploads(service, requests, photo, measure)
   const alone = scenario('closed loop', 'closedLoopReaders.ts')
-  const busy = scenario('closed loop during creates', 'closedLoopReaders.ts', service)
+  const busy = scenario('closed loop during creates', 'closedLoopReaders.ts', creates)
+  const uploading = scenario('closed loop during uploads', 'closedLoopReaders.ts', uploads)
   const aloneFixed = scenario('fixed rate', 'fixedRateReaders.ts')
-  const busyFixed = scenario('fixed rate during creates', 'fixedRateReaders.ts', service)
-  const busySlow = slow && scenario('closed loop during creates, slow fsync', 'closedLoopReaders.ts', slow)
+  const busyFixed = scenario('fixed rate during creates', 'fixedRateReaders.ts', creates)
+  const busySlow =
+    slow && scenario('closed loop during creates, slow fsync', 'closedLoopReaders.ts', createsOn(slow), slow)
   const scenarios = [
-    ...(isSelected(context, rows.listDuringCreates) ? [alone, aloneFixed, busyFixed] : []),
+    ...(isSelected(context, rows.listDuringCreates) ? [alone, aloneFixed, busyFixed, uploading] : []),
     busy,
     ...(busySlow ? [busySlow] : []),
   ]
@@ -109,6 +125,7 @@ async function measureScenarios(
       ? [
           result(rows.listDuringCreates, busy, alone),
           result(rows.listDuringCreatesFixedRate, busyFixed, aloneFixed),
+          result(rows.listDuringUploads, uploading, alone),
         ]
       : []),
     ...(busySlow ? [result(rows.listOnSlowDisk, busySlow, busy)] : []),
@@ -148,6 +165,34 @@ async function duringCreates(
   } finally {
     await writers.stop().catch(() => {})
   }
+}
+
+/** Several callers upload one photo after another. One that gets 503 tries again after a second. */
+async function duringUploads(
+  { port }: Server,
+  { list }: Requests,
+  photo: Buffer,
+  measure: () => Promise<Latencies>,
+): Promise<Latencies> {
+  let isRunning = true
+  const upload = async (caller: number) => {
+    for (let count = 0; isRunning; count++) {
+      const petId = 1 + caller + uploaderCount * count
+      const response = await fetch(`http://127.0.0.1:${port}/v1/pets/${petId}/photos`, {
+        method: 'POST',
+        headers: { ...list.headers, 'Content-Type': 'image/jpeg' },
+        body: new Uint8Array(photo),
+      })
+      if (response.status === 503) await sleep(retryMs)
+      else if (response.status !== 201) throw new Error(`An upload returned ${response.status}.`)
+    }
+  }
+  const uploaders = Promise.all(Array.from({ length: uploaderCount }, (_, caller) => upload(caller)))
+  await sleep(writerLeadMs)
+  const latencies = await measure()
+  isRunning = false
+  await uploaders
+  return latencies
 }
 
 async function readList(

@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { constants, setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { assetUrl, isExecutable } from '../assets.ts'
@@ -156,6 +157,7 @@ function startProcess(): Child {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   // The reader of the responses notices that the process has ended.
   child.on('error', () => child.stdout.destroy())
   child.stdin.on('error', () => {})
