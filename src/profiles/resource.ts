@@ -12,12 +12,11 @@ import {
 } from '../records/resource.ts'
 import { bondedMax, type Profile, updatedProfile } from './profile.ts'
 import {
-  bondsOf,
   countBonds,
   findPetsWithProfiles,
   findPetWithProfile,
   hasProfile,
-  lockPets,
+  lockWithBonds,
   type PetWithProfile,
   recordProfileEvents,
   replaceBonds,
@@ -99,7 +98,7 @@ async function findProfileChange(db: Db, record: ProfileRecord): Promise<RecordC
 async function applyProfile(trx: Trx, record: ProfileRecord, now: number): Promise<[RecordChange]> {
   const { id } = record
   const given = (record.bondedWith ?? []).map(Number)
-  const locked = await lockPets(trx, [id, ...given, ...(await bondsOf(trx, id))])
+  const locked = await lockWithBonds(trx, id, given)
   const animal = await findPetWithProfile(trx, id)
   if (!animal) throw new ConflictError(`There is no animal ${id}, so it cannot have a profile.`)
   const isAdded = !(await hasProfile(trx, id))

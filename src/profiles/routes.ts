@@ -8,11 +8,11 @@ import { lockExternalIds } from '../pets/queries.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
 import { bondedMax, type Profile, updatedProfile } from './profile.ts'
 import {
-  bondsOf,
   countBonds,
   findHolder,
   findPetWithProfile,
   lockPets,
+  lockWithBonds,
   type PetWithProfile,
   recordProfileUpdates,
   replaceBonds,
@@ -93,8 +93,7 @@ const updateProfileOperation = (database: Database) =>
 /** The animal, locked with those that its bonds change, if it matches the `If-Match` header. */
 async function animalToChange(context: WriteContext, petId: number, bonds: readonly number[] | undefined) {
   const { trx, now } = context
-  const others = bonds ? [...bonds, ...(await bondsOf(trx, petId))] : []
-  const locked = await lockPets(trx, [petId, ...others])
+  const locked = bonds ? await lockWithBonds(trx, petId, bonds) : await lockPets(trx, [petId])
   const animal = orNotFound(await findPetWithProfile(trx, petId), petErrors.pet_not_found)
   requireEtag(profileEtag(animal, now), context)
   if (!bonds) return animal

@@ -305,6 +305,21 @@ describe('bonds', () => {
     assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200])
     assert.deepEqual([await bondsOf(a), await bondsOf(b)], [[b], [a]])
   })
+
+  test('that are changed at the same time stay symmetric, and at most four', async () => {
+    const ids = await Promise.all(Array.from({ length: 7 }, () => addPet()))
+    const requests = Array.from({ length: 100 }, (_, at) => {
+      const others = ids.filter((_, other) => other !== at % 7 && (at * 37 + other * other * 11) % 5 < 2)
+      return change(ids[at % 7] as number, { bondedWith: others.slice(0, 4) })
+    })
+    const statuses = new Set((await Promise.all(requests)).map(({ status }) => status))
+    assert.deepEqual([...statuses.difference(new Set([200, 400]))], [])
+    const bonds = new Map(await Promise.all(ids.map(async (id) => [id, await bondsOf(id)] as const)))
+    for (const [id, others] of bonds) {
+      assert.ok(others.length <= 4, `${id} has ${others}`)
+      for (const other of others) assert.ok(bonds.get(other).includes(id), `${other} lacks ${id}`)
+    }
+  })
 })
 
 describe('the date of the adoption', () => {
