@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { systemClock } from '../clock.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { findStoredPets } from '../pets/storedPets.ts'
 import { OwnerConflicts } from '../records/ownerConflicts.ts'
@@ -10,7 +11,7 @@ import {
   type ResourceRecord,
   recordId,
 } from '../records/resource.ts'
-import { bondedMax, type Profile, updatedProfile } from './profile.ts'
+import { bondedMax, futureProblem, isFutureDate, type Profile, updatedProfile } from './profile.ts'
 import {
   countBonds,
   findPetsWithProfiles,
@@ -27,7 +28,11 @@ import { profileUpdateSchema } from './schemas.ts'
 
 // The record of the pet has the external id.
 const { source: _, externalId: __, ...fields } = profileUpdateSchema.shape
-const schema = z.object({ type: z.literal('profile'), id: recordId, ...fields })
+const birthDate = fields.birthDate.refine(
+  (date) => !date || !isFutureDate(date, systemClock()),
+  futureProblem,
+)
+const schema = z.object({ type: z.literal('profile'), id: recordId, ...fields, birthDate })
 type ProfileRecord = z.output<typeof schema>
 
 /** For records that belong to a pet. */

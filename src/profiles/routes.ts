@@ -6,7 +6,7 @@ import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
 import { lockExternalIds } from '../pets/queries.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
-import { bondedMax, type Profile, updatedProfile } from './profile.ts'
+import { bondedMax, futureProblem, isFutureDate, type Profile, updatedProfile } from './profile.ts'
 import {
   countBonds,
   findHolder,
@@ -74,6 +74,8 @@ const updateProfileOperation = (database: Database) =>
     async write({ params: { petId }, body }, context) {
       const { trx, now } = context
       const { bondedWith, ...change } = body
+      if (change.birthDate && isFutureDate(change.birthDate, now))
+        throw validationFailed([{ path: '/birthDate', message: futureProblem }])
       const bonds = bondedWith === undefined ? undefined : [...new Set((bondedWith ?? []).map(Number))]
       if (change.externalId !== undefined || change.source !== undefined) await lockExternalIds(trx)
       const animal = await animalToChange(context, Number(petId), bonds)
