@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { assetUrl, isExecutable } from '../assets.ts'
+import { assetUrl, decodeCommand, isExecutable } from '../assets.ts'
 import type { DecodeResponse } from './decodeProcess.ts'
-import { decodeCommand, encodeMessage, readMessages } from './messages.ts'
+import { encodeMessage, readMessages } from './messages.ts'
 import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.ts'
 
 /** Half of the memory of a container at most: above its limit, the service could be killed too. */
