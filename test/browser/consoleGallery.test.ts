@@ -105,6 +105,27 @@ describe('the search', () => {
     })
   })
 
+  browserTest('is cleared with its text, on a phone and on a desktop', async () => {
+    await addProfile('Coral', { breeds: ['whippet'] })
+    await addPet('Shell')
+    await indexed('q=whippet')
+    const clear = async (page: Page, name: string) => {
+      await searchField(page).fill('whippet')
+      await row(page, 'Shell').waitFor({ state: 'detached' })
+      await page.waitForURL(/\?q=whippet$/)
+      await page.getByRole('button', { name, exact: true }).click()
+      await row(page, 'Shell').waitFor()
+      await row(page, 'Coral').waitFor()
+      assert.equal(await searchField(page).inputValue(), '')
+      await page.waitForURL(/\/console\/animals$/)
+    }
+    await withAnimals(async ({ page }) => {
+      await clear(page, 'Clear search')
+      await page.locator('input[type=search]:focus').waitFor()
+    }, phone)
+    await withAnimals(({ page }) => clear(page, 'Clear search and filters'))
+  })
+
   browserTest('waits for the index that is being built', () =>
     withAnimals(async ({ page }) => {
       let isBuilding = true
