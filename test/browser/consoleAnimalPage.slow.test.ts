@@ -73,7 +73,7 @@ describe('the page of an animal', () => {
       await page.getByRole('alert').filter({ hasText: 'Someone else has removed this animal.' }).waitFor()
       removed.resolve()
       await part(page, 'Not saved').getByText(`Typed too late. ${hostile}`).waitFor()
-      await page.getByText('late.jpg was not added.').waitFor()
+      await page.getByText('late.jpg was not added. Someone else has removed this animal.').waitFor()
       assert.equal(await page.getByRole('textbox').count(), 0)
       assert.equal(await page.getByRole('button', { name: 'Edit name and status' }).count(), 0)
       await screenshot(page, 'animal-removed')

@@ -42,7 +42,6 @@ export function AnimalPage({ petId }: { petId: string }) {
   return (
     <div class="animal-page">
       <AnimalHeader pet={data.pet} isPresent={!isRemoved} onReload={reload} />
-      {isRemoved && <Notice tone="danger">Someone else has removed this animal.</Notice>}
       {canWrite ? (
         <EditedAnimal key={petId} listing={data} isRemoved={isRemoved} onReload={reload} />
       ) : (
@@ -52,10 +51,21 @@ export function AnimalPage({ petId }: { petId: string }) {
   )
 }
 
-const ReadOnlyAnimal = ({ listing, draft }: { listing: Listing; draft?: ProfileDraft }) => (
+type ReadOnlyAnimalProps = {
+  listing: Listing
+  /** Of an animal that was removed while it was edited. */
+  draft?: ProfileDraft
+}
+
+const ReadOnlyAnimal = ({ listing, draft }: ReadOnlyAnimalProps) => (
   <div class="animal-columns">
     <div class="animal-main">
-      {draft && <UnsavedChanges draft={draft} />}
+      {draft && (
+        <>
+          <Notice tone="danger">Someone else has removed this animal.</Notice>
+          <UnsavedChanges draft={draft} />
+        </>
+      )}
       <ReadOnlyListing listing={listing} />
     </div>
     {hasScope('orders:read') && (

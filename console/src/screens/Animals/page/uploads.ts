@@ -92,7 +92,8 @@ export class Uploads {
       this.#onAdded()
     } catch (thrown) {
       if (isAbort(thrown)) return
-      const { message } = toRequestError(thrown)
+      const error = toRequestError(thrown)
+      const message = error.code === 'pet_not_found' ? 'Someone else has removed this animal.' : error.message
       this.#set(id, 'failed', message)
       if (!this.isShown) showError([withNames`${job.file.name} was not added. `, message])
     }
