@@ -136,8 +136,14 @@ describe('the page of an animal', () => {
   })
 
   browserTest('is edited with all its controls, and fits on a narrow phone', async () => {
-    const other = await addPet('Companion')
-    const id = await addPet('Complete', { description: 'Calm. '.repeat(200) })
+    const word = 'W'.repeat(90)
+    const other = await addPet(`Companion ${word}`)
+    const id = await addPet('Complete', {
+      description: 'Calm. '.repeat(200),
+      attributes: { [word.slice(0, 40)]: word },
+    })
+    const { id: categoryId } = await api('POST', '/categories', { name: word })
+    await api('PATCH', `/pets/${id}`, { categoryId })
     await addPhoto(id, 'A photo with a long text that needs more than one line on a phone')
     const edit = async (opened: PageVisit) => {
       const { page } = opened
@@ -145,17 +151,27 @@ describe('the page of an animal', () => {
       await page.getByLabel('Birth date', { exact: true }).fill('2020-01-31')
       await page.getByRole('group', { name: 'Dogs' }).getByRole('button', { name: 'Selective' }).click()
       await page.getByLabel('Adopted together with').fill('Companion')
+      await page.getByRole('button', { name: `Companion ${word}` }).waitFor()
+      await assertFits(page)
       await page.getByRole('button', { name: 'Companion' }).click()
       await page.getByRole('button', { name: 'Add detail' }).click()
-      await page.getByLabel('Name of detail 1').fill('Toy')
-      await page.getByLabel('Text of detail 1').fill('Duck')
+      await page.getByLabel('Name of detail 2').fill('Toy')
+      await page.getByLabel('Text of detail 2').fill('Duck')
       await eventually('the profile', async () => (await profileOf(id)).attributes.Toy === 'Duck')
       const { breeds, birthDate, goodWith, bondedWith } = await profileOf(id)
       assert.deepEqual(breeds, ['Labrador', 'Poodle'])
       assert.deepEqual([birthDate, goodWith.dogs, bondedWith], ['2020-01-31', 'selective', [other]])
       await assertSoundInBoth(opened, 'animal-narrow')
-      await page.setViewportSize({ width: 390, height: 844 })
-      await assertFits(page)
+      for (const width of [390, 1280]) {
+        await page.setViewportSize({ width, height: 844 })
+        await assertFits(page)
+        const narrowest = await page
+          .locator('.facts dd')
+          .evaluateAll((values) =>
+            Math.min(...values.map((value) => (value as unknown as { clientWidth: number }).clientWidth)),
+          )
+        assert.ok(narrowest > 100, 'A long name leaves space for its value.')
+      }
     }
     await withPage(id, edit, { ...phone, viewport: { width: 320, height: 640 } })
   })

@@ -29,6 +29,7 @@ describe('the gallery', () => {
     const { id } = await addProfile('Maple', { species: 'dog', breeds: ['beagle'], ageGroup: 'young' })
     await addPhoto(service, id, await jpeg(600, 900))
     await addPet('Otto Long')
+    await addProfile('Uma', { listed: false })
     await visit(
       'animals?view=gallery',
       async (opened) => {
@@ -53,6 +54,10 @@ describe('the gallery', () => {
               (grid) => (grid as unknown as { style: Record<string, string> }).style.gridTemplateColumns,
             )
           assert.match(columns ?? '', /repeat\(2/)
+          const isCut = await page.evaluate<boolean>(
+            `[...document.querySelectorAll('.animal-state')].some((each) => each.scrollWidth > each.clientWidth)`,
+          )
+          assert.ok(!isCut, 'The status is beside the menu.')
         }
         await assertSound(opened)
         await assertAccessible(page)
