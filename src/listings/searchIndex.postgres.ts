@@ -4,6 +4,7 @@ import type { SearchIndex } from './searchIndex.ts'
 
 /** A table of `tsvector`, with a GIN index. */
 export const postgresSearchIndex: SearchIndex = {
+  petsPerLateStep: 200,
   async find(db, conditions, belowId, limit) {
     const query = sql<{ id: number }>`
       SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS found (id)`

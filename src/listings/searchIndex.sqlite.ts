@@ -8,6 +8,8 @@ const mergePages = 16
 
 /** An FTS5 table without content. */
 export const sqliteSearchIndex: SearchIndex = {
+  // No more, because a step blocks the event loop.
+  petsPerLateStep: 100,
   async find(db, conditions, belowId, limit) {
     const query = sql<{ id: number }>`
       SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid < ${belowId}

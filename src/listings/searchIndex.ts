@@ -5,6 +5,8 @@ type IndexedTerms = { readonly id: number; readonly terms: readonly string[] }
 
 /** The inverted index of one engine: the terms of each pet. */
 export type SearchIndex = {
+  /** The most that one transaction indexes while the index is late: more than continuous changes add in that time. */
+  readonly petsPerLateStep: number
   /** The pets below an id that meet the conditions, newest first. */
   find(db: Db, conditions: readonly Condition[], belowId: number, limit: number): Promise<number[]>
   replace(trx: Trx, rows: readonly IndexedTerms[]): Promise<void>
