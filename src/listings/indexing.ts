@@ -1,6 +1,7 @@
+import { sql } from 'kysely'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { eventsAfter, lastEventId, lastPrunedEventId } from '../events/queries.ts'
+import { eventsAfter, lastEventId, lastPrunedEventId, prunedCursor } from '../events/queries.ts'
 import { findPetsWithProfiles } from '../profiles/queries.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { termsOf } from './terms.ts'
@@ -14,7 +15,6 @@ const complete = Number.MAX_SAFE_INTEGER
 /** The most that one transaction indexes: other writes wait for it. */
 const petsPerStep = 50
 const eventsPerStep = 500
-
 /** The index is late if it does not have a change that is older than this. */
 const lateMs = 1_500
 
@@ -24,12 +24,18 @@ type Progress = 'current' | 'behind' | 'late'
 /** Only these events change what is indexed. Their `id` is that of the pet. */
 const isIndexedType = (type: string): boolean => type.startsWith('pet.') || type.startsWith('profile.')
 
-/** Whether the index has all pets. It can be a moment behind. */
-export const isIndexComplete = async (db: Db): Promise<boolean> =>
-  (await readCursor(db, filledCursor)) === complete
+/**
+ * Has one row if the index has all pets: when the oldest change was made that it does not have yet, or null. It has no
+ * row while the index is being built, or has to be built again.
+ */
+export const indexState = sql`
+  SELECT (SELECT created_at FROM events WHERE id > followed.value ORDER BY id LIMIT 1) AS pending_since
+  FROM cursors AS followed JOIN cursors AS filled ON filled.name = ${filledCursor} AND filled.value = ${complete}
+  WHERE followed.name = ${followedCursor}
+    AND followed.value >= coalesce((SELECT value FROM cursors WHERE name = ${prunedCursor}), 0)`
 
 export async function needsIndexing(db: Db, through: number): Promise<boolean> {
-  if (!(await isIndexComplete(db))) return true
+  if ((await readCursor(db, filledCursor)) !== complete) return true
   const followed = await readCursor(db, followedCursor)
   return (await lastEventId(db, through)) > followed || (await lastPrunedEventId(db)) > followed
 }
@@ -47,9 +53,10 @@ export async function indexStep(trx: Trx, through: number, now: number): Promise
   return 'behind'
 }
 
-/** Rows that are read from now on contain the changes up to `through`. */
 async function startFilling(trx: Trx, through: number): Promise<void> {
-  await searchIndexOf(trx).clear(trx)
+  // The index is not complete as soon as its first row is deleted.
+  if (await searchIndexOf(trx).clear(trx)) return writeCursor(trx, filledCursor, 0)
+  // Rows that are read from now on contain the changes up to `through`.
   await writeCursor(trx, followedCursor, Math.max(through, await lastPrunedEventId(trx)))
   await fill(trx, 0)
 }
