@@ -3,7 +3,7 @@ import { ApiError, apiErrors } from '../api/errors.ts'
 import type { Db } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { findPetsWithProfiles, type PetWithProfile } from '../profiles/queries.ts'
-import { isIndexComplete } from './indexing.ts'
+import { indexState } from './indexing.ts'
 import { type Condition, conditionsOf, hasAge, type ListingFilter, meets, onOffer } from './query.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { facetTermsOf, wordTermsOf } from './terms.ts'
@@ -14,6 +14,8 @@ const petIdMax = Number.MAX_SAFE_INTEGER
 const readsPerPageMax = 20
 const rowsPerRead = 100
 const retryAfterSeconds = '2'
+/** A search fails if the index does not have a change that is older than this. */
+const behindMaxMs = 5_000
 
 /** One page of animals below an id that meet the filter, newest first. */
 export async function findListings(
@@ -36,16 +38,33 @@ export async function findListings(
   for (let read = 0; read < readsPerPageMax; read++) {
     // An age group can exclude many animals of one month.
     const wanted = read === 0 ? limit : Math.max(limit - found.length, rowsPerRead)
-    const [ids, isComplete] = await Promise.all([
-      searchIndexOf(db).find(db, conditions, below, wanted),
-      isIndexComplete(db),
-    ])
-    if (!isComplete) throw unavailable('The search index is being built.')
+    const ids = await findInIndex(db, conditions, below, wanted, now)
     found.push(...inOrder(await findPetsWithProfiles(db, ids)).filter(isMatch))
     if (found.length >= limit || ids.length < wanted) return found.slice(0, limit)
     below = ids.at(-1) as number
   }
   throw unavailable('Many of these animals have just changed.')
+}
+
+/** Reads the ids and the state of the index with one statement, so that both are of the same moment. */
+async function findInIndex(
+  db: Db,
+  conditions: readonly Condition[],
+  belowId: number,
+  limit: number,
+  now: number,
+): Promise<number[]> {
+  const query = sql<{ id: number | null; pending_since: number | null }>`
+    WITH state AS MATERIALIZED (${indexState})
+    SELECT id, pending_since
+    FROM state LEFT JOIN (${searchIndexOf(db).find(conditions, belowId, limit)}) AS found ON true
+    ORDER BY id DESC`
+  const { rows } = await query.execute(db)
+  const [first] = rows
+  if (!first) throw unavailable('The search index is being built.')
+  if ((first.pending_since ?? now) < now - behindMaxMs)
+    throw unavailable('The search index does not have the latest changes yet.')
+  return rows.flatMap(({ id }) => id ?? [])
 }
 
 const unavailable = (reason: string) =>
