@@ -10,8 +10,8 @@ import type {
   Operations,
   Order,
   OrderChange,
-  StoreProfile as StoreProfileFields,
   StoreProfileChange,
+  StoreProfile as StoreProfileFields,
 } from '../schema.ts'
 import { Resource } from './resource.ts'
 
