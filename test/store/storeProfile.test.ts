@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { cliOnNewDatabase } from '../support/commands.ts'
 import { amplePlan, assertError } from '../support/responses.ts'
+import { serviceFor } from '../support/service.ts'
 
 const { service, call } = useCheckedCalls()
 const path = '/v1/store/profile'
@@ -43,6 +44,12 @@ describe('the store profile', () => {
     assert.equal(status, 200)
     assert.deepEqual(json, empty)
     assert.equal(headers['x-stability'], 'beta')
+  })
+
+  test('has the address of the service that its operator set', async (t) => {
+    const named = await serviceFor(t, { PETSTORE_PUBLIC_URL: 'https://pets.example/' })
+    const { json } = await named.request('GET', path, { key: named.operatorKey })
+    assert.equal(json.publicUrl, 'https://pets.example')
   })
 
   test('returns every field as it was given, keeps the others, and clears with null', async () => {
