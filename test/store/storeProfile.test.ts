@@ -140,6 +140,12 @@ describe('an import of the store profile', () => {
     assert.deepEqual(await changes(full), { added: 1, changed: 0, unchanged: 0 })
     assert.deepEqual(await changes(full), { added: 0, changed: 0, unchanged: 1 })
     assert.deepEqual(await changes({ phone: null }), { added: 0, changed: 1, unchanged: 0 })
+    const twice = `${record({ phone: '1' })}\n${record({ phone: '1' })}`
+    for (const options of [['--dry-run'], []]) {
+      const { changes } = await cli.json(['import', ...options], twice)
+      assert.deepEqual(changes.storeProfiles, { added: 0, changed: 1, unchanged: 1 }, options.join())
+    }
+    assert.deepEqual(await changes({ phone: null }), { added: 0, changed: 1, unchanged: 0 })
     const exported = await cli.export()
     assert.ok(exported.includes(record({ ...full, phone: null })), exported)
     const copy = await cliOnNewDatabase(t)
