@@ -5,6 +5,7 @@ import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { findPetsWithProfiles, type PetWithProfile } from '../profiles/queries.ts'
 import { isIndexComplete } from './indexing.ts'
 import { type Condition, conditionsOf, hasAge, type ListingFilter, meets, onOffer } from './query.ts'
+import type { SearchIndex } from './searchIndex.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { facetTermsOf, wordTermsOf } from './terms.ts'
 
@@ -23,27 +24,50 @@ export async function findListings(
   filter: ListingFilter,
   now: number,
 ): Promise<PetWithProfile[]> {
-  const statuses = filter.status ?? (filter.isStaff ? petStatuses : onOffer)
   if (hasStatusFilterOnly(filter)) {
-    const ids = await newestIds(db, limit, belowId, statuses, filter.listed === 'any')
+    const ids = await newestIds(db, limit, belowId, statusesOf(filter), filter.listed === 'any')
     return inOrder(await findPetsWithProfiles(db, ids))
   }
-  const conditions = conditionsOf({ ...filter, status: statuses }, now)
+  return findIndexed(db, limit, filter, now, belowId, searchIndexOf(db).find)
+}
+
+/** The page of animals next above an id that meet the filter, newest first. */
+export async function findListingsAbove(
+  db: Db,
+  limit: number,
+  aboveId: number,
+  filter: ListingFilter,
+  now: number,
+): Promise<PetWithProfile[]> {
+  const found = await findIndexed(db, limit, filter, now, aboveId, searchIndexOf(db).findAbove)
+  return found.toReversed()
+}
+
+const statusesOf = ({ status, isStaff }: ListingFilter) => status ?? (isStaff ? petStatuses : onOffer)
+
+/** The animals that the index finds from a position on, in its order, as they are now. */
+async function findIndexed(
+  db: Db,
+  limit: number,
+  filter: ListingFilter,
+  now: number,
+  position: number,
+  find: SearchIndex['find'],
+): Promise<PetWithProfile[]> {
+  const conditions = conditionsOf({ ...filter, status: statusesOf(filter) }, now)
   const isMatch = (animal: PetWithProfile) =>
     matches(animal, conditions) && hasAge(animal.profile, filter, now)
   const found: PetWithProfile[] = []
-  let below = belowId
+  let next = position
   for (let read = 0; read < readsPerPageMax; read++) {
     // An age group can exclude many animals of one month.
     const wanted = read === 0 ? limit : Math.max(limit - found.length, rowsPerRead)
-    const [ids, isComplete] = await Promise.all([
-      searchIndexOf(db).find(db, conditions, below, wanted),
-      isIndexComplete(db),
-    ])
+    const [ids, isComplete] = await Promise.all([find(db, conditions, next, wanted), isIndexComplete(db)])
     if (!isComplete) throw unavailable('The search index is being built.')
-    found.push(...inOrder(await findPetsWithProfiles(db, ids)).filter(isMatch))
+    const animals = new Map((await findPetsWithProfiles(db, ids)).map((animal) => [animal.pet.id, animal]))
+    found.push(...ids.flatMap((id) => animals.get(id) ?? []).filter(isMatch))
     if (found.length >= limit || ids.length < wanted) return found.slice(0, limit)
-    below = ids.at(-1) as number
+    next = ids.at(-1) as number
   }
   throw unavailable('Many of these animals have just changed.')
 }

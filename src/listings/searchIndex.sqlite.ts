@@ -14,6 +14,12 @@ export const sqliteSearchIndex: SearchIndex = {
       ORDER BY rowid DESC LIMIT ${limit}`
     return (await query.execute(db)).rows.map(({ id }) => id)
   },
+  async findAbove(db, conditions, aboveId, limit) {
+    const query = sql<{ id: number }>`
+      SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid > ${aboveId}
+      ORDER BY rowid LIMIT ${limit}`
+    return (await query.execute(db)).rows.map(({ id }) => id)
+  },
   async replace(trx, rows) {
     for (const { id, terms } of rows)
       await sql`INSERT OR REPLACE INTO listing_terms (rowid, terms) VALUES (${id}, ${terms.join(' ')})`.execute(

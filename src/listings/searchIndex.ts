@@ -7,6 +7,8 @@ type IndexedTerms = { readonly id: number; readonly terms: readonly string[] }
 export type SearchIndex = {
   /** The pets below an id that meet the conditions, newest first. */
   find(db: Db, conditions: readonly Condition[], belowId: number, limit: number): Promise<number[]>
+  /** The pets above an id that meet the conditions, oldest first. */
+  findAbove(db: Db, conditions: readonly Condition[], aboveId: number, limit: number): Promise<number[]>
   replace(trx: Trx, rows: readonly IndexedTerms[]): Promise<void>
   delete(trx: Trx, ids: readonly number[]): Promise<void>
   clear(trx: Trx): Promise<void>
