@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import { chain, type MaybePromise } from '../maybePromise.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 import type { PreparedResponse } from './response.ts'
 import { PageCache } from './responseCache.ts'
 
@@ -9,6 +9,8 @@ const webPageBytesMax = 32 * 1024 * 1024
 export class WebPageCache {
   readonly #database: Database
   readonly #responses = new PageCache(webPageBytesMax)
+  /** Many requests for the same page after a change cause one. As many as requests are in progress. */
+  readonly #running = new Map<string, Promise<PreparedResponse>>()
   #changes = 0
 
   constructor(database: Database) {
@@ -25,9 +27,20 @@ export class WebPageCache {
     const version = this.#database.version() ?? this.#changes
     const cached = this.#responses.get(version, key)
     if (cached) return cached
-    return chain(render(), (response) => {
-      this.#responses.set(version, key, response)
-      return response
-    })
+    const run = `${version} ${key}`
+    const rendered = this.#running.get(run) ?? render()
+    if (!(rendered instanceof Promise)) return this.#keep(version, key, rendered)
+    if (!this.#running.has(run)) {
+      const forget = () => this.#running.delete(run)
+      this.#running.set(run, rendered)
+      rendered.then(forget, forget)
+    }
+    return rendered.then((response) => this.#keep(version, key, response))
+  }
+
+  #keep(version: number, key: string, response: PreparedResponse): PreparedResponse {
+    // Not those of addresses that anyone can make up.
+    if (response.status === 200) this.#responses.set(version, key, response)
+    return response
   }
 }
