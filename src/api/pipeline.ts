@@ -25,6 +25,7 @@ import {
   type PreparedResponse,
   prepareResponse,
 } from './response.ts'
+import { WebPageCache } from './responseCache.ts'
 import {
   allowedMethods,
   basePath,
@@ -34,7 +35,6 @@ import {
   Router,
   type WebPage,
 } from './router.ts'
-import { WebPageCache } from './webPageCache.ts'
 
 export type PipelineOptions = ExecuteOptions & {
   readonly pages: readonly WebPage[]

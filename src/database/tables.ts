@@ -58,7 +58,7 @@ export type Tables = {
   deleted_photos: {
     photo_id: number
   }
-  /** The store's own data, see store/storeProfile.ts. At most one row, with the id 1. */
+  /** The store's own data, see store/store.ts. At most one row, with the id 1. */
   store_profile: {
     id: number
     /** JSON text. */

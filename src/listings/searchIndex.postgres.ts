@@ -6,7 +6,7 @@ import type { SearchIndex } from './searchIndex.ts'
 export const postgresSearchIndex: SearchIndex = {
   async find(db, conditions, belowId, limit) {
     const query = sql<{ id: number }>`
-      SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS found (id)`
+      SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS hits (id)`
     return (await query.execute(db)).rows.map(({ id }) => id)
   },
   // Of the rows above the first one of a page, about as many match as on the pages before it: few are read in vain.

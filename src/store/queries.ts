@@ -1,27 +1,26 @@
 import { toJson } from '../api/json.ts'
 import type { Db, Trx } from '../database/db.ts'
+import { firstOf } from '../database/preparedQuery.ts'
 import { recordEvent } from '../events/queries.ts'
-import { emptyStoreProfile, type StoreProfile } from './storeProfile.ts'
+import { emptyStoreProfile, type StoreProfile } from './store.ts'
 
 /** The table has no other row. */
 export const storeProfileId = 1
 
 /** The fields that an earlier version did not store have their defaults. */
-export const parseStoreProfile = (data: string): StoreProfile => ({
+export const toStoreProfile = ({ data }: { data: string }): StoreProfile => ({
   ...emptyStoreProfile,
   ...JSON.parse(data),
 })
 
 const storedProfile = (db: Db) => db.selectFrom('store_profile').select('data')
 
-/** The store's own data, with defaults for what was never set. */
-export async function findStoreProfile(db: Db): Promise<StoreProfile> {
-  const row = await storedProfile(db).executeTakeFirst()
-  return row ? parseStoreProfile(row.data) : emptyStoreProfile
-}
+/** Undefined before the first change. */
+export const findStoredProfile = (db: Db) => firstOf(storedProfile(db), toStoreProfile)
 
-export const hasStoreProfile = async (db: Db): Promise<boolean> =>
-  (await storedProfile(db).executeTakeFirst()) !== undefined
+/** The store's own data, with defaults for what was never set. */
+export const findStoreProfile = async (db: Db): Promise<StoreProfile> =>
+  (await findStoredProfile(db)) ?? emptyStoreProfile
 
 /** The same, locked until the end of the transaction. */
 export async function findStoreProfileForUpdate(trx: Trx): Promise<StoreProfile> {
@@ -31,8 +30,7 @@ export async function findStoreProfileForUpdate(trx: Trx): Promise<StoreProfile>
     .values({ id: storeProfileId, data: '{}' })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const row = await storedProfile(trx).forUpdate().executeTakeFirstOrThrow()
-  return parseStoreProfile(row.data)
+  return toStoreProfile(await storedProfile(trx).forUpdate().executeTakeFirstOrThrow())
 }
 
 /** Stores the profile, which is locked. The event has no data, because partners read events. */

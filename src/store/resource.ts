@@ -3,15 +3,14 @@ import { integer } from '../api/validation.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { oneByOne, type RecordChange, type Resource } from '../records/resource.ts'
 import {
-  findStoreProfile,
+  findStoredProfile,
   findStoreProfileForUpdate,
-  hasStoreProfile,
-  parseStoreProfile,
   storeProfileId,
+  toStoreProfile,
   updateStoreProfile,
 } from './queries.ts'
 import { storeProfileUpdateSchema } from './schemas.ts'
-import { isSameStoreProfile, type StoreProfile, updatedStoreProfile } from './storeProfile.ts'
+import { isSameStoreProfile, type StoreProfile, updatedStoreProfile } from './store.ts'
 
 const schema = z.object({
   type: z.literal('store'),
@@ -26,10 +25,10 @@ export const storeResource: Resource<StoreRecord, 'store_profile'> = {
   nouns: ['store profile', 'store profiles'],
   table: 'store_profile',
   idColumn: 'id',
-  // Its events have no id: the row is read in the last batch of an export.
+  // Its events have no id, so its row is read in the last batch of an export.
   hasUnrecordedChanges: true,
   positions: [45],
-  toRecords: (rows) => rows.map(({ data }) => parseStoreProfile(data)),
+  toRecords: (rows) => rows.map(toStoreProfile),
   schema,
   ...oneByOne(applyStoreProfile, findStoreProfileChange),
 }
@@ -40,8 +39,8 @@ function applied(profile: StoreProfile, { type: _, id: __, ...change }: StoreRec
 }
 
 async function findStoreProfileChange(db: Db, record: StoreRecord): Promise<RecordChange> {
-  if (!(await hasStoreProfile(db))) return 'added'
-  const profile = await findStoreProfile(db)
+  const profile = await findStoredProfile(db)
+  if (!profile) return 'added'
   return isSameStoreProfile(applied(profile, record), profile) ? 'unchanged' : 'changed'
 }
 

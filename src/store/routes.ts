@@ -10,7 +10,7 @@ import { type Context, defineOperation, type Operation } from '../api/operation.
 import { recordAudit } from '../audit/queries.ts'
 import { findStoreProfile, findStoreProfileForUpdate, updateStoreProfile } from './queries.ts'
 import { storeProfileSchema, storeProfileUpdateSchema } from './schemas.ts'
-import { isSameStoreProfile, type StoreProfile, updatedStoreProfile } from './storeProfile.ts'
+import { isSameStoreProfile, type StoreProfile, updatedStoreProfile } from './store.ts'
 
 const storeOperation = { tag: 'Store', stability: 'beta' } as const
 

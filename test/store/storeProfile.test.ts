@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
+import { cliOnNewDatabase } from '../support/commands.ts'
 import { amplePlan, assertError } from '../support/responses.ts'
 
 const { service, call } = useCheckedCalls()
@@ -116,5 +117,35 @@ describe('the store profile', () => {
     await changed(Object.fromEntries(fields.map(([name]) => [name, null])))
     await Promise.all(fields.map(([name, value]) => changed({ [name]: value })))
     assert.deepEqual((await call('GET', path)).json, { ...full, publicUrl: null })
+  })
+})
+
+describe('an import of the store profile', () => {
+  const record = (fields: object) => JSON.stringify({ type: 'store', id: 1, ...fields })
+
+  test('adds, keeps and changes it, and an export has it', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const changes = async (...args: [fields: object, ...options: string[]]) => {
+      const [fields, ...options] = args
+      return (await cli.json(['import', ...options], record(fields))).changes.storeProfiles
+    }
+    assert.deepEqual(await changes(full, '--dry-run'), { added: 1, changed: 0, unchanged: 0 })
+    assert.deepEqual(await changes(full), { added: 1, changed: 0, unchanged: 0 })
+    assert.deepEqual(await changes(full), { added: 0, changed: 0, unchanged: 1 })
+    assert.deepEqual(await changes({ phone: null }), { added: 0, changed: 1, unchanged: 0 })
+    const exported = await cli.export()
+    assert.ok(exported.includes(record({ ...full, phone: null })), exported)
+    const copy = await cliOnNewDatabase(t)
+    await copy.ok(['import', '--with-keys'], exported)
+    assert.equal((await copy.export()).split('\n').slice(1).join(), exported.split('\n').slice(1).join())
+  })
+
+  test('reports what is wrong with it', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    for (const wrong of [{ url: 'http://shelter.example' }, { id: 2 }]) {
+      const { code, stderr } = await cli.run(['import'], record(wrong))
+      assert.equal(code, 1)
+      assert.match(stderr, /Line 1: .*must be an/)
+    }
   })
 })
