@@ -1,5 +1,5 @@
 import { summaryOf } from '../profiles/profile.ts'
-import type { StoreProfile } from '../store/storeProfile.ts'
+import type { StoreProfile } from '../store/store.ts'
 import type { ShownAnimal } from './animal.ts'
 import { foreign, httpsLink, paragraphs, renderDocument, type Site, telOf } from './document.ts'
 import { factsOf, headlineOf } from './facts.ts'

@@ -1,7 +1,7 @@
 import { toJson } from '../api/json.ts'
 import { serializePhoto } from '../photos/schemas.ts'
 import { summaryOf } from '../profiles/profile.ts'
-import type { StoreProfile } from '../store/storeProfile.ts'
+import type { StoreProfile } from '../store/store.ts'
 import type { ShownAnimal } from './animal.ts'
 import { headlineOf } from './facts.ts'
 import type { AnimalPage } from './queries.ts'

@@ -1,6 +1,6 @@
 import { etagOf } from '../api/etag.ts'
 import { assetUrl, readAsset } from '../assets.ts'
-import type { StoreProfile } from '../store/storeProfile.ts'
+import type { StoreProfile } from '../store/store.ts'
 import { type Html, html } from './html.ts'
 import { listPath } from './view.ts'
 

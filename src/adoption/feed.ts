@@ -1,6 +1,6 @@
 import { timestamp } from '../clock.ts'
 import { summaryOf } from '../profiles/profile.ts'
-import type { StoreProfile } from '../store/storeProfile.ts'
+import type { StoreProfile } from '../store/store.ts'
 import type { ShownAnimal } from './animal.ts'
 import { feedPath, storeName } from './document.ts'
 import { headlineOf } from './facts.ts'

@@ -1,4 +1,4 @@
-import type { StoreProfile } from '../store/storeProfile.ts'
+import type { StoreProfile } from '../store/store.ts'
 import type { ShownAnimal } from './animal.ts'
 import { hasContact, paw, renderDocument, type Site } from './document.ts'
 import { ageAndSexOf, breedOf, capitalized } from './facts.ts'

@@ -1,5 +1,5 @@
 import type { ApiError } from '../api/errors.ts'
-import { emptyStoreProfile, type StoreProfile } from '../store/storeProfile.ts'
+import { emptyStoreProfile, type StoreProfile } from '../store/store.ts'
 import { renderDocument, type Site } from './document.ts'
 import { html } from './html.ts'
 import { listPath } from './view.ts'

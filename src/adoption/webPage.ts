@@ -4,7 +4,7 @@ import { type PageContext, pageNotFound, type WebPage } from '../api/router.ts'
 import { pageHeaders } from '../pages/layout.ts'
 import { acceptsGzip, represent, type StaticPage, serveFromMemory } from '../pages/staticPage.ts'
 import { findStoreProfile } from '../store/queries.ts'
-import type { StoreProfile } from '../store/storeProfile.ts'
+import type { StoreProfile } from '../store/store.ts'
 import type { Site } from './document.ts'
 import { renderFailure } from './notices.ts'
 
