@@ -132,10 +132,11 @@ function contactLinks({
   store: { email, phone },
 }: AnimalPageOptions): Html | false {
   const subject = encodeURIComponent(pet.name)
+  const tel = telOf(phone ?? '')
   const ways = [
     profile.contactUrl !== null && ([profile.contactUrl, `Ask about ${pet.name}`] as const),
     email !== null && ([`mailto:${email}?subject=${subject}`, 'Write to us'] as const),
-    phone !== null && ([telOf(phone), `Call ${phone}`] as const),
+    tel !== undefined && ([tel, `Call ${phone}`] as const),
   ].filter((way) => way !== false)
   if (ways.length === 0) return false
   return html`<p class="contact">
@@ -154,7 +155,7 @@ function bondedAnimals({ animal: { pet }, bonded, now }: AnimalPageOptions): Htm
   )
   return html`<section class="bonded"><h2 dir="auto">${names} stay together</h2>
 <p>They are close friends and are looking for a home for all of them.</p>
-<ul class="cards">
+<ul class="cards" role="list">
 ${bonded.map((other) => card(other, now))}
 </ul></section>`
 }

@@ -107,13 +107,14 @@ export const hasContact = ({ phone, email, url, address }: StoreProfile) =>
 /** Who the store is, and how to reach it. */
 function footer(store: StoreProfile): Html {
   const { name, about, phone, email, url, address } = store
+  const tel = telOf(phone ?? '')
   if (!hasContact(store) && about === null) return html`<footer class="bottom" id="contact"></footer>`
   return html`<footer class="bottom" id="contact">
 <div class="about"><h2 dir="auto">${name ?? 'About us'}</h2>${about !== null && paragraphs(about)}</div>
 ${
   hasContact(store) &&
   html`<address>
-${phone !== null && html`<p>${label('Phone')}<a href="${telOf(phone)}">${phone}</a></p>`}
+${phone !== null && html`<p>${label('Phone')}${tel === undefined ? phone : html`<a href="${tel}">${phone}</a>`}</p>`}
 ${email !== null && html`<p>${label('E-mail')}<a href="mailto:${email}">${email}</a></p>`}
 ${url !== null && html`<p>${label('Web site')}${httpsLink(url, siteName(url))}</p>`}
 ${address !== null && html`<p>${label('Address')}<span class="lines" dir="auto">${address}</span></p>`}
@@ -124,7 +125,11 @@ ${address !== null && html`<p>${label('Address')}<span class="lines" dir="auto">
 
 const label = (text: string) => html`<span class="label">${text}</span>`
 
-export const telOf = (phone: string): string => `tel:${phone.replace(/(?!^\+)[^\d*#,;]/g, '')}`
+/** The address of the first number in a text. Undefined if there is none. */
+export function telOf(phone: string): string | undefined {
+  const number = /\+?\d[\d\s()./-]*/.exec(phone)?.[0].replace(/[^+\d]/g, '')
+  return number && `tel:${number}`
+}
 
 /** For addresses that staff typed. Only https addresses are stored. */
 export const foreign = html` rel="noopener nofollow"`

@@ -55,7 +55,7 @@ ${chosenFilters(view)}
 ${results(options)}
 ${
   animals.length > 0 &&
-  html`<ul class="cards">
+  html`<ul class="cards" role="list">
 ${animals.map((animal, index) => card(animal, now, index < firstPhotos))}</ul>`
 }
 ${pageLinks(view, page)}`
