@@ -38,7 +38,7 @@ export function renderListPage(options: ListPageOptions): string {
     image: sharedImageOf(page.animals.find(({ photos }) => photos.length > 0)?.photos[0]),
     store,
     site,
-    main: page.animals.length === 0 && !isFiltered(view) ? emptyStore(store) : content(options),
+    main: page.animals.length === 0 && addressOf(view) === listPath ? emptyStore(store) : content(options),
   })
 }
 
@@ -72,7 +72,7 @@ function leadOf({ kinds: { total }, store }: ListPageOptions): string {
 function results({ view, page, problem }: ListPageOptions): Html {
   const { animals, hasNext, hasPrevious } = page
   if (problem !== undefined)
-    return html`<div class="notice"><h2>Please search for less</h2><p>The words to search for ${problem}.</p></div>`
+    return html`<div class="notice"><h2>Please search for less</h2><p>A search ${problem}.</p></div>`
   if (animals.length === 0) return nothingFound(view)
   const isAll = !hasNext && !hasPrevious
   const count = animals.length === 1 ? 'One animal' : `${animals.length} animals`

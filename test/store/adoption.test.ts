@@ -158,11 +158,19 @@ describe('the list of animals', () => {
     assert.deepEqual([status, text], [200, (await visit('/adopt')).text])
   })
 
+  test('does not say that there are no animals beyond the last page', async () => {
+    const id = await add()
+    const { status, text } = await visit('/adopt?before=1')
+    assert.deepEqual([status, /No animal matches/.test(text)], [200, true])
+    assert.match(text, /rel="prev" href="\/adopt"/)
+    await call('DELETE', `/pets/${id}`)
+  })
+
   test('says what is wrong with words that cannot be searched for', async () => {
     for (const q of ['a b c d e f g h i', 'x'.repeat(201)]) {
       const { status, text } = await visit(`/adopt?q=${encodeURIComponent(q).replaceAll('%20', '+')}`)
       assert.equal(status, 400)
-      assert.match(text, /must have at most (8 words|200 characters)/)
+      assert.match(text, /A search must have at most (8 words|200 characters)/)
       assert.ok(text.includes(`value="${q}"`))
     }
   })
