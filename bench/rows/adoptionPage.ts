@@ -61,7 +61,8 @@ async function describeAnimals({ port }: Server, key: string): Promise<void> {
   const send = async (method: string, path: string, type: string, body: string | Uint8Array<ArrayBuffer>) => {
     const headers = { ...requestsWith(key).list.headers, 'Content-Type': type }
     const response = await fetch(`http://127.0.0.1:${port}/v1${path}`, { method, headers, body })
-    if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`)
+    if (!response.ok)
+      throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`)
   }
   const change = (path: string, fields: object) =>
     send('PATCH', path, 'application/json', JSON.stringify(fields))
@@ -70,5 +71,9 @@ async function describeAnimals({ port }: Server, key: string): Promise<void> {
     await change(`/pets/${id}/profile`, { ...breed, description: 'She likes long walks. '.repeat(40) })
     await send('POST', `/pets/${id}/photos`, 'image/jpeg', new Uint8Array(photo))
   }
-  await change('/store/profile', { name: 'Second Chance Shelter', email: 'a@shelter.example', adoptionPage: true })
+  await change('/store/profile', {
+    name: 'Second Chance Shelter',
+    email: 'a@shelter.example',
+    adoptionPage: true,
+  })
 }

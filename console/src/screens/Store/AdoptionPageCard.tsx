@@ -39,8 +39,7 @@ export function AdoptionPageCard({ profile, onChange }: AdoptionPageCardProps) {
         {publicUrl === null && (
           <Notice>
             The setting <code>PETSTORE_PUBLIC_URL</code> of the service is not set. Without it, the page has
-            no canonical link, site map and feed.{' '}
-            <a href="/guides/running#the-store-profile">How to set it</a>
+            no canonical link, site map or feed. <a href="/guides/running#the-store-profile">How to set it</a>
           </Notice>
         )}
       </div>
