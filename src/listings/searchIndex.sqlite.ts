@@ -14,6 +14,9 @@ export const sqliteSearchIndex: SearchIndex = {
   find: (conditions, belowId, limit) => sql`
     SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid < ${belowId}
     ORDER BY rowid DESC LIMIT ${limit} + 0`,
+  findAbove: (conditions, aboveId, limit) => sql`
+    SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid > ${aboveId}
+    ORDER BY rowid LIMIT ${limit} + 0`,
   async replace(trx, rows) {
     for (const { id, terms } of rows)
       await sql`INSERT OR REPLACE INTO listing_terms (rowid, terms) VALUES (${id}, ${terms.join(' ')})`.execute(

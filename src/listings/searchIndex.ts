@@ -10,6 +10,8 @@ export type SearchIndex = {
   readonly petsPerLateStep: number
   /** Selects the newest pets below an id that meet the conditions. */
   find(conditions: readonly Condition[], belowId: number, limit: number): RawBuilder<{ id: number }>
+  /** Selects the pets next above an id that meet the conditions. */
+  findAbove(conditions: readonly Condition[], aboveId: number, limit: number): RawBuilder<{ id: number }>
   replace(trx: Trx, rows: readonly IndexedTerms[]): Promise<void>
   delete(trx: Trx, ids: readonly number[]): Promise<void>
   /** Deletes everything, or a bounded part of it. Returns whether there may be more. */
