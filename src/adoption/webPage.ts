@@ -16,7 +16,7 @@ const cacheControl = 'public, max-age=60'
 const pageAllowance = { name: 'adoption pages', perMinute: 600 }
 const searchAllowance = { name: 'searches', perMinute: 30 }
 
-export const types = {
+const types = {
   html: 'text/html; charset=utf-8',
   json: 'application/json; charset=utf-8',
   atom: 'application/atom+xml; charset=utf-8',
@@ -25,7 +25,7 @@ export const types = {
 } as const
 
 /** The text of a response, or the address where it is. */
-export type Rendered =
+type Rendered =
   | { readonly status?: number; readonly text: string; readonly headers?: HeaderFields }
   | { readonly redirectTo: string }
 
