@@ -73,6 +73,7 @@ export const profileResource: Resource<ProfileRecord, 'profiles'> = {
   schema,
   conflicts: () => petConflicts<ProfileRecord>('profile', ({ id }) => id),
   ...oneByOne(applyProfile, findProfileChange),
+  stateOf: (record) => record,
 }
 
 function toRecord({ profile, bonds }: PetWithProfile): object {

@@ -4,7 +4,7 @@ import { type Scene, scenes } from './scenes.ts'
 import { drawing, group, sketch } from './sketch.ts'
 
 export type AnimalLook = (Look | OtherLook) & { readonly tint: string; readonly scale: number }
-export type Pose = 'sit' | 'lie' | 'close' | 'basket' | 'stand'
+type Pose = 'sit' | 'lie' | 'close' | 'basket' | 'stand'
 type Prop = keyof typeof props
 type Place = keyof typeof scenes
 /** Such as `sit meadow playful ball`. */
@@ -93,6 +93,8 @@ function animal(look: AnimalLook, pose: Pose, mood: Mood, x: number): string {
 
 const isMammal = (look: AnimalLook): look is AnimalLook & Look => !(look.kind in otherAnimals)
 
+type Placed = { readonly look: AnimalLook; readonly mood: Mood; readonly x: number }
+
 /** The SVG of a photo. With a friend, both are in it. */
 export function drawPhoto(look: AnimalLook, shot: Shot, friend?: AnimalLook): string {
   const [pose, place, mood, prop] = shot.split(' ') as [Pose, Place, Mood, Prop | 'friend' | undefined]
@@ -100,7 +102,7 @@ export function drawPhoto(look: AnimalLook, shot: Shot, friend?: AnimalLook): st
   const scene: Scene = scenes[place]
   const smaller = pose === 'basket' ? 0.86 : 0.9
   const distance = pose === 'basket' ? 112 : 146
-  const animals = friend
+  const animals: readonly Placed[] = friend
     ? [
         { look: { ...friend, scale: friend.scale * smaller }, mood: 'calm', x: 400 + distance },
         { look: { ...look, scale: look.scale * smaller }, mood, x: 400 - distance },
@@ -114,7 +116,7 @@ export function drawPhoto(look: AnimalLook, shot: Shot, friend?: AnimalLook): st
   ]
   return drawing(
     scene.back(tint),
-    ...animals.map(({ look, mood, x }) => animal(look, pose, mood as Mood, x)),
+    ...animals.map(({ look, mood, x }) => animal(look, pose, mood, x)),
     ...(pose === 'basket' ? basketFront : []),
     prop === undefined || prop === 'friend' ? '' : sketch(props[prop], { tint }),
     pose === 'close' ? '' : (scene.front?.() ?? ''),

@@ -170,7 +170,7 @@ export function lying(look: Look, mood: Mood): string {
   return [
     group('translate(250 140)', tail(look, colors)),
     sketch(`*fur ${shape}`, colors),
-    inside(shape, sketch(markings[look.pattern ?? 'plain'].back ?? '', colors)),
+    inside(shape, sketch(markings[look.pattern ?? 'plain'].back, colors)),
     sketch(`*fur-5 206 116 76 62\n${foot(214, 158, 52)}`, colors),
     inside(shape, sketch('~shade/.34 0 64 170 120')),
     sketch(`*fur 0 110 100 66\n${chest}`, colors),

@@ -93,7 +93,7 @@ export function drawing(...parts: readonly string[]): string {
 }
 
 export const group = (transform: string, ...parts: readonly string[]): string =>
-  `<g transform="${transform}">${parts.join('')}</g>`
+  `<g${transform && ` transform="${transform}"`}>${parts.join('')}</g>`
 
 /** What of the parts is inside a path. */
 export function inside(path: string, ...parts: readonly string[]): string {
