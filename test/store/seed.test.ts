@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { externalIdOf } from '../../src/commands/seed/sample.ts'
 import { sampleAnimals } from '../../src/commands/seed/sampleAnimals.ts'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { assertSameExport, cliOn } from '../support/commands.ts'
 import { eventually } from '../support/eventually.ts'
+import { samplesExcept } from '../support/samples.ts'
 import { withIndexing } from '../support/service.ts'
 
 const { service, call } = useCheckedCalls({ bounds: withIndexing })
@@ -16,10 +16,7 @@ const missing = ['Otto', 'Frieda', 'Suki', 'Moss', 'Bruno']
 before(async () => {
   // Names the categories 1 to 6.
   await cli().ok(['seed', '--count', '6'])
-  const present = sampleAnimals
-    .filter(({ name }) => !missing.includes(name))
-    .map((sample) => ({ name: 'Present', categoryId: 1, externalId: externalIdOf(sample), source: 'sample' }))
-  await cli().ok(['import'], present.map((pet) => `${JSON.stringify(pet)}\n`).join(''))
+  await cli().ok(['import'], samplesExcept(...missing))
   const { added, photos, orders } = await cli().json(['seed'])
   const samples = sampleAnimals.filter(({ name }) => missing.includes(name))
   const expected = [5, samples.flatMap((sample) => sample.photos).length, 2]

@@ -54,7 +54,10 @@ function shape(line: string, colors: Colors): string {
   const fill = isPlain ? color : `url(${paintId(id)})`
   const paint =
     width === undefined ? `fill="${fill}"` : `fill="none" stroke="${fill}" stroke-width="${width}"`
-  const drawn = `<${elementOf(geometry)} ${paint}${opacity === undefined ? '' : ` opacity="${opacity}"`}/>`
+  // Not `opacity`, with which each shape would be drawn to a picture of its own.
+  const translucent =
+    opacity === undefined ? '' : ` ${width === undefined ? 'fill' : 'stroke'}-opacity="${opacity}"`
+  const drawn = `<${elementOf(geometry)} ${paint}${translucent}/>`
   return mirror ? drawn + group('scale(-1 1)', drawn) : drawn
 }
 
