@@ -226,6 +226,7 @@ export const rows = {
   largeListingsPostgresWorst: { ...largeWorst, id: '16d', what: 'row 16b on PostgreSQL' },
   photo: { id: '17', what: 'a photo of 640 pixels', ...bareNode, must: 0.4, aim: 0.7 },
   photoUploads: { ...memory, id: '18', what: 'memory (RSS) added by uploads of photos', must: 40, aim: 10 },
+  adoptionPage: { ...pageOfAnimals, id: '19', what: 'the adoption page with 24 animals, cached' },
   madeUpKeysPostgres: {
     ...latency,
     id: '20',

@@ -25,6 +25,8 @@ import { photoStateSchema } from './photos/schemas.ts'
 import { hasProfile } from './profiles/queries.ts'
 import { profileRoutes } from './profiles/routes.ts'
 import { profileStateSchema } from './profiles/schemas.ts'
+import { storeRoutes } from './store/routes.ts'
+import { storeStateSchema } from './store/schemas.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -44,6 +46,7 @@ const kinds = eventKinds({
   Photo: photoStateSchema,
   Order: orderStateSchema,
   Category: categorySchema,
+  Store: storeStateSchema,
   Key: keySchema,
 })
 
@@ -66,6 +69,7 @@ export function createOperations(options: OperationOptions): Operation[] {
     ...categoryRoutes,
     getInventoryOperation,
     ...orderRoutes({ database, holdMs: orderHoldMs }),
+    ...storeRoutes,
     listEventsOperation({ ...options, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, kinds }),
     getLimitsOperation(environment),

@@ -7,6 +7,7 @@ import { petResource } from './pets/resource.ts'
 import { photoResource } from './photos/resource.ts'
 import { profileResource } from './profiles/resource.ts'
 import { type Counter, identityCounter, type Resource } from './records/resource.ts'
+import { storeResource } from './store/resource.ts'
 
 const pets = petResource({ hasOpenOrders, statusesByOpenOrders })
 
@@ -21,6 +22,7 @@ export const resources: readonly Resource[] = [
   orderResource,
   profileResource,
   photoResource,
+  storeResource,
 ]
 
 /** In the order of results and messages: what requires `--with-keys` comes last. */

@@ -31,6 +31,7 @@ export const auditActions = [
   'webhook.retried',
   'webhook.deleted',
   'order.customer_erased',
+  'store.updated',
   'database.imported',
   'database.restored',
 ] as const

@@ -18,6 +18,7 @@ export const migrations: readonly Migration[] = [
     postgres: ['0001-initial.postgres', '0001-pets.postgres', '0001-rate-limits.postgres'],
   }),
   fromFiles('profiles', { sqlite: ['0002-profiles.sqlite'], postgres: ['0002-profiles.postgres'] }),
+  fromFiles('store', { sqlite: ['0003-store.sqlite'], postgres: ['0003-store.postgres'] }),
 ]
 
 /** Fails unless the database has the schema of this version of the program. The reason says why it is not migrated. */

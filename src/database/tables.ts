@@ -58,6 +58,12 @@ export type Tables = {
   deleted_photos: {
     photo_id: number
   }
+  /** The store's own data, see store/store.ts. At most one row, with the id 1. */
+  store_profile: {
+    id: number
+    /** JSON text. */
+    data: string
+  }
   /** The search index. SQLite has an FTS5 table, in which `id` is the `rowid`. */
   listing_terms: {
     id: number

@@ -9,6 +9,7 @@ export const eventTypesByKind = {
   Order: ['order.placed', 'order.approved', 'order.delivered', 'order.cancelled'],
   Category: ['category.created', 'category.updated'],
   CategoryDeleted: ['category.deleted'],
+  Store: ['store.updated'],
   Key: ['key.created', 'key.updated', 'key.revoked'],
   KeyBanned: ['key.banned'],
 } as const

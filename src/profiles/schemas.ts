@@ -15,7 +15,7 @@ const currencies = new Set(Intl.supportedValuesOf('currency'))
 
 const dateSchema = (description: string) =>
   z.iso.date('must be a date such as 2026-01-31').meta({ description })
-const httpsUrl = (description: string) =>
+export const httpsUrl = (description: string) =>
   z
     .string()
     .refine((text) => text.length <= urlLengthMax, `must have at most ${urlLengthMax} characters`)
@@ -130,14 +130,14 @@ type Changeable<S extends Shape> = { [Name in keyof S]: z.ZodOptional<z.ZodNulla
 type Nullable<S extends Shape> = { [Name in keyof S]: z.ZodNullable<S[Name]> }
 const mapShape = (shape: Shape, to: (field: z.ZodType) => z.ZodType) =>
   Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, to(field)]))
-const changeable = <S extends Shape>(shape: S) =>
+export const changeable = <S extends Shape>(shape: S) =>
   mapShape(shape, (field) => field.nullable().optional()) as Changeable<S>
 /** In a response the description of a text is enough. */
 const unbounded = (field: z.ZodType) =>
   field instanceof z.ZodString && !(field instanceof z.ZodISODate)
     ? z.string().meta({ description: field.description ?? '' })
     : field
-const nullable = <S extends Shape>(shape: S) =>
+export const nullable = <S extends Shape>(shape: S) =>
   mapShape(shape, (field) => unbounded(field).nullable()) as Nullable<S>
 
 const optionalFields = <S extends Shape>(shape: S) =>

@@ -4,9 +4,9 @@ import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { benchSources, importsOf, type Source, sources } from '../support/sources.ts'
 
-/** Every folder with operations. */
+/** Every folder with operations, or with web pages of its own. */
 const features = [
-  ...new Set(sources.filter(({ path }) => /outes\.ts$/.test(path)).map(({ folder }) => folder)),
+  ...new Set(sources.filter(({ path }) => /(?:outes|\/pages)\.ts$/.test(path)).map(({ folder }) => folder)),
 ]
 
 /** What any part may import. */
@@ -154,8 +154,8 @@ describe('imports in src/', () => {
 })
 
 describe('api/ and database/ know no feature', () => {
-  /** HTTP and SQL have events and keys of their own. */
-  const otherMeanings = ['events', 'keys']
+  /** HTTP and SQL have events and keys of their own, and `store` is also a verb. */
+  const otherMeanings = ['events', 'keys', 'store']
   /** The types of all tables, and the names of the migrations. */
   const exempt = ['database/tables.ts', 'database/migrate.ts']
   const bothCases = (word: string) => [
