@@ -11,7 +11,6 @@ import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
-const countDefault = 100
 const countMax = 100_000_000
 /** Small enough to be written well within the time limit of a commit, even over a slow network. */
 const rowsPerWrite = 5_000
@@ -21,7 +20,15 @@ const names = 'Milo Luna Biscuit Olive Pepper Hazel Ziggy Clover Mango Poppy Rus
 const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Longears', ' Brightfeather']
 
 export async function run({ env, options }: Call<{ readonly count?: string }>): Promise<void> {
-  const count = parseInteger('count', options.count, 1, countMax) ?? countDefault
+  const count = parseInteger('count', options.count, 1, countMax)
+  if (count !== undefined) return addMany(env, count, options.json)
+  // On demand, because it loads the library for images.
+  const { addSamples } = await import('./seed/addSamples.ts')
+  await addSamples(env, options.json)
+}
+
+/** Adds many animals without profiles and photos. */
+async function addMany(env: NodeJS.ProcessEnv, count: number, isJson: boolean | undefined): Promise<void> {
   let added = 0
   const addAll = async (database: Database, signal: AbortSignal) => {
     using progress = new Progress('Adding')
@@ -44,7 +51,7 @@ export async function run({ env, options }: Call<{ readonly count?: string }>): 
     () => `${added} of ${counted(count, 'animal')} were added`,
     (signal) => withDatabase(env, (database) => addAll(database, signal), { mayCreate: true }),
   )
-  printResult(options.json, { added: count }, `Added ${counted(count, 'animal')}.`)
+  printResult(isJson, { added: count }, `Added ${counted(count, 'animal')}.`)
 }
 
 /** Deterministic: every run adds the same animals. */

@@ -10,6 +10,7 @@ import {
   photoWidthMax,
 } from './photo.ts'
 
+const colorWidth = 160
 /** Lower ones only if the files would be too large. */
 const qualities = [80, 60, 40, 20]
 
@@ -40,14 +41,26 @@ export async function decodePhoto(bytes: Uint8Array): Promise<DecodedPhoto> {
   const { width, height, channels } = info
   // In the executable, the data is a part of the memory of the decoder, which would be copied as a whole.
   const base = sharp(Uint8Array.from(data), { raw: { width, height, channels } })
-  const { dominant } = await base.clone().flatten({ background: '#ffffff' }).stats()
-  const color = `#${[dominant.r, dominant.g, dominant.b].map((value) => value.toString(16).padStart(2, '0')).join('')}`
+  const color = await dominantColor(base)
   for (const quality of qualities) {
     const files = await makeFiles(base, quality)
     const total = Object.values(files).reduce((sum, file) => sum + file.length, 0)
     if (total <= photoFilesBytesMax) return { width, height, color, files }
   }
   throw new InvalidImageError('The image has too much detail to be stored. Reduce its size.')
+}
+
+/** Of a small copy, which takes a tenth of the time. */
+async function dominantColor(base: Sharp): Promise<string> {
+  const { data, info } = await base
+    .clone()
+    .resize({ width: colorWidth, withoutEnlargement: true })
+    .flatten({ background: '#ffffff' })
+    .raw()
+    .toBuffer({ resolveWithObject: true })
+  const { width, height, channels } = info
+  const { dominant } = await sharp(Uint8Array.from(data), { raw: { width, height, channels } }).stats()
+  return `#${[dominant.r, dominant.g, dominant.b].map((value) => value.toString(16).padStart(2, '0')).join('')}`
 }
 
 async function makeFiles(base: Sharp, quality: number): Promise<Record<PhotoFileName, Uint8Array>> {

@@ -63,8 +63,9 @@ export async function addPhoto(
   position: number,
   { files, ...size }: DecodedPhoto,
   now: number,
+  alt: string | null = null,
 ): Promise<PhotoRow> {
-  const texts = { alt: null, caption: null }
+  const texts = { alt, caption: null }
   const times = { created_at: now, updated_at: now }
   const row = await insertPhoto(trx, { pet_id: petId, position, ...texts, ...size, ...times }, files)
   await recordPhotoEvent(trx, row, 'photo.added', now)

@@ -177,10 +177,10 @@ test('output that cannot be written is an error without a stack', async (t) => {
 })
 
 describe('seed', () => {
-  test('always adds the same animals, 100 by default', async (t) => {
+  test('always adds the same animals with --count', async (t) => {
     const exports = await Promise.all(
       [await cliOnNewDatabase(t), await cliOnNewDatabase(t)].map(async (cli) => {
-        assert.deepEqual(await cli.json(['seed']), { added: 100 })
+        assert.deepEqual(await cli.json(['seed', '--count', '100']), { added: 100 })
         return withoutTimes(await cli.export())
       }),
     )

@@ -76,7 +76,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
   test('--json reports what was written', async (t) => {
     const folder = folderFor(t)
     const cli = cliIn(join(folder, 'data'))
-    await cli.ok(['seed'])
+    await cli.ok(['seed', '--count', '100'])
     const file = join(folder, 'copy.db')
     const { file: written, bytes, rows } = await cli.json(['backup', file])
     assert.deepEqual([written, bytes], [file, statSync(file).size])

@@ -74,7 +74,7 @@ describe('in a data folder that other users may read, only the owner can read', 
     ]) {
       const dataDir = openFolderFor(t)
       const cli = cliOn({ PETSTORE_DATA_DIR: dataDir })
-      await cli.ok(['seed'])
+      await cli.ok(['seed', '--count', '1'])
       chmodSync(databaseFile(dataDir), 0o644)
       await cli.ok(args)
       assertPrivate(dataDir, ['petstore.db'])
@@ -85,7 +85,7 @@ describe('in a data folder that other users may read, only the owner can read', 
     const folder = folderFor(t)
     const backup = join(folder, 'copy.db')
     const old = cliOn({ PETSTORE_DATA_DIR: join(folder, 'old') })
-    await old.ok(['seed'])
+    await old.ok(['seed', '--count', '1'])
     await old.ok(['backup', backup])
     // The mode of the backup does not affect the database.
     chmodSync(backup, 0o644)

@@ -53,7 +53,7 @@ for (const released of releasedDatabases) {
     test('replaces the migrated database', async (t) => {
       const { env, file } = await backedUp(t, released)
       const exported = await ok(['export'], env)
-      await ok(['seed'], env)
+      await ok(['seed', '--count', '100'], env)
       await ok(['restore', file, '--replace'], env)
       assert.equal(versionOf(databaseFile(env.PETSTORE_DATA_DIR)), laterVersion)
       assertIntegrity(env)

@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test'
 import { eventually } from './eventually.ts'
 import { jpeg } from './images.ts'
 import { runInProcess } from './process.ts'
+import { samplesExcept } from './samples.ts'
 import { type Server, serverFor, stopped } from './servers.ts'
 
 export type Installation = {
@@ -22,8 +23,9 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 export async function useInstallation(t: TestContext, { program, cwd, path }: Installation): Promise<void> {
   const how = { program, cwd }
   const env = { PATH: path, HOME: cwd, PETSTORE_DATA_DIR: join(cwd, 'data') }
-  const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runInProcess(args, env, '', how)
+  const run = async (...args: string[]) => runWith('', ...args)
+  const runWith = async (input: string, ...args: string[]) => {
+    const { code, stdout, stderr } = await runInProcess(args, env, input, how)
     assert.deepEqual([code, stderr.replace(/^Creating the database .*\n/, '')], [0, ''], args.join(' '))
     return stdout
   }
@@ -40,6 +42,9 @@ export async function useInstallation(t: TestContext, { program, cwd, path }: In
   await checkPages(server)
   await checkUpload(server, json.id)
   await checkWorkerThread(server, json.id)
+  // It draws the photo itself, from SVG.
+  await runWith(samplesExcept('Moss'), 'import')
+  assert.match(await run('seed'), /^Added 1 animal, 1 photo and 0 orders\./)
   await run('backup', join(cwd, 'backup.db'))
   assert.ok(existsSync(join(cwd, 'backup.db')))
   const { code, stderr } = await stopped(server)

@@ -5,11 +5,14 @@ import { define, jsonOption, repeatable } from './define.ts'
 export function addDataCommands(program: Command): void {
   define(program, 'seed', 'add sample animals', {
     description:
-      'Adds sample animals in six named categories. Every run adds the same ones. Creates the database if there is none.',
-    examples: [['petstore seed --count 1000', 'Add 1,000 animals.']],
+      'Adds 24 sample animals with profiles and photos, and a few orders. The photos are drawings, and the customers are invented. Animals that are there already are not added again. With --count, adds any number of animals in six named categories, without profiles and photos; every run adds the same ones again. Creates the database if there is none.',
+    examples: [
+      ['petstore seed', 'Add sample animals to look at.'],
+      ['petstore seed --count 1000', 'Add 1,000 animals without profiles.'],
+    ],
     load: () => import('../seed.ts'),
   })
-    .option('--count <n>', 'number of animals (default: 100)')
+    .option('--count <n>', 'add this number of animals without profiles and photos')
     .addOption(jsonOption())
   addImport(program)
   addExport(program)
