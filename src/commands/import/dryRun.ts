@@ -1,10 +1,9 @@
 import { systemClock } from '../../clock.ts'
 import type { Db } from '../../database/db.ts'
-import { noCounts, type RecordChange, type Resource, type ResourceRecord } from '../../records/resource.ts'
+import { noCounts, type RecordChange, type ResourceRecord } from '../../records/resource.ts'
 import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
-import { resourceOf } from '../../resources.ts'
 import { addKindCounts, type KindCounts } from './applyRecords.ts'
-import type { Batch } from './records.ts'
+import { type Batch, kindOf, type RecordKind } from './records.ts'
 
 /** Counts what an import would change. Without a database, everything would be added. */
 export async function findChanges(
@@ -19,26 +18,26 @@ export async function findChanges(
   )
   const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?, ?)')
   /** Whether an earlier record was about the same row. The first identity decides. All are stored. */
-  const isRepeated = ({ type, identitiesOf }: Resource, record: ResourceRecord) => {
+  const isRepeated = ({ type, identitiesOf }: RecordKind, record: ResourceRecord) => {
     const identities = identitiesOf?.(record) ?? [record.id as number | bigint]
     return identities.map((each) => insert.run(type, each).changes === 0)[0] ?? false
   }
   for await (const { records, lines } of batches) {
     signal.throwIfAborted()
     const wanted = records.filter((_, at) => isWanted(lines[at] as number))
-    for (const [resource, all] of Map.groupBy(wanted, ({ type }) => resourceOf(type))) {
-      if (!resource) continue
-      for (let from = 0; from < all.length; from += resource.batchMax) {
-        const some = all.slice(from, from + resource.batchMax)
+    for (const [kind, all] of Map.groupBy(wanted, ({ type }) => kindOf(type))) {
+      if (!kind?.findChanges) continue
+      for (let from = 0; from < all.length; from += kind.batchMax) {
+        const some = all.slice(from, from + kind.batchMax)
         const found = noCounts()
         const changes: readonly RecordChange[] = db
-          ? await resource.findChanges(db, some, systemClock())
+          ? await kind.findChanges(db, some, systemClock())
           : some.map(() => 'added')
         for (const [at, change] of changes.entries()) {
-          const isSeen = isRepeated(resource, some[at] as ResourceRecord)
+          const isSeen = isRepeated(kind, some[at] as ResourceRecord)
           found[change === 'added' && isSeen ? 'changed' : change]++
         }
-        addKindCounts(counts, resource, found)
+        addKindCounts(counts, kind.countsAs ?? kind, found)
       }
     }
   }
