@@ -36,3 +36,6 @@ export function workerUrl(path: string): URL {
   const url = assetUrl(path)
   return isEmbedded(url) ? new URL(`data:text/javascript,${encodeURIComponent(readAsset(url))}`) : url
 }
+
+/** The argument with which this program is the process that decodes photos. It is not a command for people. */
+export const decodeCommand = 'decode-photos'

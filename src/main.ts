@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 import { userInfo } from 'node:os'
 import { styleText } from 'node:util'
-import { assetUrl, readAsset } from './assets.ts'
+import { assetUrl, decodeCommand, readAsset } from './assets.ts'
 import { describeError } from './commands/cli.ts'
 import { serviceOfThisProcess, useInstalledService } from './commands/installedService.ts'
-import { decodeCommand } from './photos/messages.ts'
 
 /** As a shell reports a process that SIGPIPE ended. */
 const closedPipeCode = 141

@@ -25,8 +25,8 @@ import {
   type PreparedResponse,
   prepareResponse,
 } from './response.ts'
+import { WebPageCache } from './responseCache.ts'
 import { allowedMethods, basePath, type PageAllowance, type Route, Router, type WebPage } from './router.ts'
-import { WebPageCache } from './webPageCache.ts'
 
 export type PipelineOptions = ExecuteOptions & {
   readonly pages: readonly WebPage[]

@@ -8,8 +8,6 @@ import { petByIdOperation, petErrors } from '../pets/schemas.ts'
 import { findHistory } from './queries.ts'
 import { historySchema, serializeEntry } from './schemas.ts'
 
-const cursor = new ListCursor('history')
-
 export const getHistoryOperation = (database: Database) =>
   defineOperation('listPetHistory', 'GET /pets/{petId}/history', {
     ...petByIdOperation,
@@ -25,7 +23,7 @@ export const getHistoryOperation = (database: Database) =>
       const includesOrders = context.principal.scopes.has('orders:read')
       const through = await database.readableThrough()
       const read = pageReader(
-        cursor,
+        new ListCursor(`history ${id}`),
         (db, limit, below) => findHistory(db, id, { limit, below, through, includesOrders }),
         serializeEntry,
       )

@@ -1,6 +1,14 @@
 import { parseInt64 } from '../api/json.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
-import { type AgeGroup, ageGroups, coats, compatibilities, sizes } from '../profiles/profile.ts'
+import {
+  type AgeGroup,
+  ageGroups,
+  coats,
+  compatibilities,
+  futureProblem,
+  isFutureDate,
+  sizes,
+} from '../profiles/profile.ts'
 import type { ImportedAnimal, ImportedProfile } from './animal.ts'
 import { type DateOrder, parseAge, parseDate, parsePartOfDate } from './dates.ts'
 import { simplify, valuesByWord } from './simplify.ts'
@@ -117,9 +125,6 @@ export const goodWith =
     return profile({ goodWith: { [companion]: value } })
   }
 
-/** The start of the day after the last one that it is anywhere. */
-const latestDate = (now: number): string => new Date(now + 14 * 3_600_000).toISOString().slice(0, 10)
-
 function readDate(text: string, { dateOrder, now }: ReadContext): string {
   const date = text.length > valueLengthMax ? undefined : parseDate(text, dateOrder, now)
   if (date !== undefined) return date
@@ -132,7 +137,7 @@ function readDate(text: string, { dateOrder, now }: ReadContext): string {
 export const birthDate: ValueReader = (text, context) => {
   const part = text.length > valueLengthMax ? undefined : parsePartOfDate(text)
   const date = part?.date ?? readDate(text, context)
-  if (date > latestDate(context.now)) throw new ValueError('must not be in the future')
+  if (isFutureDate(date, context.now)) throw new ValueError(futureProblem)
   return part ? { approximateBirth: part } : profile({ birthDate: date })
 }
 export const arrivedOn: ValueReader = (text, context) => profile({ arrivedOn: readDate(text, context) })

@@ -70,8 +70,10 @@ function visibilityTerms({ status, listed = 'true' }: ListingFilter): (string[] 
   ]
 }
 
-function wordConditions({ q = '', isStaff = false }: ListingFilter): Condition[] {
+function wordConditions({ q, isStaff = false }: ListingFilter): Condition[] {
+  if (q === undefined) return []
   const words = [...new Map([...wordsOf(q)].map((found) => [found.word, found])).values()]
+  if (words.length === 0) return [{ anyOf: [terms.noAnimalTerm], isWord: true }]
   return words.map(({ word, isPair }, index) => ({
     anyOf: [terms.wordTerm(word), ...(isStaff ? [terms.staffWordTerm(word)] : [])],
     isWord: true,

@@ -48,8 +48,9 @@ const withEtag = (result: OperationResult, isStaff: boolean): OperationResult =>
 type Filter = z.output<typeof listingFilterSchema>
 type Found = { readonly id: number; readonly animal: PetWithProfile; readonly photos: readonly PhotoRow[] }
 
-const toListingFilter = ({ view, ...filter }: Filter): ListingFilter => ({
+const toListingFilter = ({ view, q, ...filter }: Filter): ListingFilter => ({
   ...filter,
+  q: q?.trim() || undefined,
   isStaff: view === 'staff' || undefined,
 })
 
@@ -77,7 +78,7 @@ const listListingsOperation = defineOperation('listListings', 'GET /listings', {
   cacheable: 'today',
   summary: 'Search animals',
   description:
-    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a second later.',
+    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a quarter of a second later.',
   scope: 'pets:read',
   query: z.object({ limit: pageQuery.limit, ...listingFilterSchema.shape, cursor: pageQuery.cursor }),
   requestHeaders: ifNoneMatchParameter,

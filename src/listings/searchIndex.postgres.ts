@@ -6,7 +6,7 @@ import type { SearchIndex } from './searchIndex.ts'
 export const postgresSearchIndex: SearchIndex = {
   async find(db, conditions, belowId, limit) {
     const query = sql<{ id: number }>`
-      SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS found (id)`
+      SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS hits (id)`
     return (await query.execute(db)).rows.map(({ id }) => id)
   },
   async replace(trx, rows) {

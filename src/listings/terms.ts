@@ -37,6 +37,9 @@ export const wordTerm = (word: string): string => `w_${word}`
 /** A word that only staff can search for. */
 export const staffWordTerm = (word: string): string => `s_${word}`
 
+/** No animal has it. */
+export const noAnimalTerm = 'no_animal'
+
 type IndexedPet = Pick<Pet, 'name' | 'categoryId' | 'status'>
 
 /** The terms of an animal, each once. */

@@ -5,12 +5,11 @@ import {
   photoFileNames,
   photoFiles,
   photoFilesBytesMax,
+  photoHeightMax,
   photoPixelsMax,
+  photoWidthMax,
 } from './photo.ts'
 
-/** A photo that is higher than this is reduced further. */
-const heightMax = 2_400
-const baseWidth = 1_600
 /** Lower ones only if the files would be too large. */
 const qualities = [80, 60, 40, 20]
 
@@ -28,10 +27,10 @@ sharp.unblock({
 /** Decodes an image once and makes the files of a photo of it. They have none of its metadata. */
 export async function decodePhoto(bytes: Uint8Array): Promise<DecodedPhoto> {
   const input = sharp(bytes, { failOn: 'error', limitInputPixels: photoPixelsMax, pages: 1 })
-  const size = { width: baseWidth, height: heightMax, fit: 'inside', withoutEnlargement: true } as const
+  const size = { width: photoWidthMax, height: photoHeightMax, fit: 'inside' } as const
   const { data, info } = await input
     .autoOrient()
-    .resize(size)
+    .resize({ ...size, withoutEnlargement: true })
     .toColourspace('srgb')
     .raw()
     .toBuffer({ resolveWithObject: true })

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { assetUrl, isExecutable } from '../assets.ts'
+import { assetUrl, decodeCommand, isExecutable } from '../assets.ts'
 import type { DecodeResponse } from './decodeProcess.ts'
-import { decodeCommand, encodeMessage, readMessages } from './messages.ts'
+import { encodeMessage, readMessages } from './messages.ts'
 import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.ts'
 
 /** Half of the memory of a container at most: above its limit, the service could be killed too. */
@@ -32,13 +32,19 @@ const errorLengthMax = 2_000
 export class DecoderUnavailableError extends Error {}
 
 /** Returned for a file that is no valid image. */
-export type InvalidImage = { readonly problem: string }
+export type InvalidImage = {
+  readonly problem: string
+  /** The process may have ended for another reason than this file. */
+  readonly isUncertain?: boolean
+}
 
 type Child = {
   readonly process: ChildProcessByStdio<Writable, Readable, Readable>
   readonly messages: AsyncGenerator<Buffer, undefined>
   /** The end of what it has written to standard error. */
   errorOutput(): string
+  /** The signal that has ended it. Null if it has ended by itself, or did not start. */
+  readonly ended: Promise<NodeJS.Signals | null>
 }
 
 /**
@@ -83,17 +89,26 @@ export class PhotoDecoder {
     await this.#last
   }
 
+  /** A file that ends two processes is rejected, because further retries would end more of them. */
   async #decodeNow(bytes: Uint8Array): Promise<DecodedPhoto | InvalidImage> {
+    const deadline = performance.now() + this.#bounds.decodeMaxMs
+    const decoded = await this.#decodeOnce(bytes, deadline)
+    return 'problem' in decoded && decoded.isUncertain ? this.#decodeOnce(bytes, deadline) : decoded
+  }
+
+  async #decodeOnce(bytes: Uint8Array, deadline: number): Promise<DecodedPhoto | InvalidImage> {
     if (this.#isStopped) throw new DecoderUnavailableError('The service is stopping.')
     clearTimeout(this.#idleTimer)
-    const { process: child, messages, errorOutput } = this.#useProcess()
-    const bound = this.#watch(child)
+    const { process: child, messages, errorOutput, ended } = this.#useProcess()
+    const bound = this.#watch(child, deadline)
     try {
       child.stdin.write(encodeMessage(bytes))
       return await receive(messages)
     } catch (error) {
       this.#kill()
-      if (bound.problem !== undefined) return { problem: bound.problem }
+      if (bound.exceeded) return bound.exceeded
+      if ((await ended) !== null && !this.#isStopped)
+        return { problem: 'The image could not be decoded.', isUncertain: true }
       const cause = new Error(`${(error as Error).message} ${errorOutput()}`.trim())
       throw new DecoderUnavailableError('The photo could not be processed.', { cause })
     } finally {
@@ -121,16 +136,18 @@ export class PhotoDecoder {
   }
 
   /** Kills the process when it takes too long, or, on Linux, too much memory. */
-  #watch({ pid }: Child['process']) {
-    const { decodeMaxMs, decoderBytesMax, decoderCheckMs } = this.#bounds
-    const bound: { problem: string | undefined; stop(): void } = { problem: undefined, stop }
+  #watch({ pid }: Child['process'], deadline: number) {
+    const { decoderBytesMax, decoderCheckMs } = this.#bounds
+    const bound: { exceeded: InvalidImage | undefined; stop(): void } = { exceeded: undefined, stop }
     let isStopped = false
-    const exceed = (what: string) => {
+    const exceed = (what: 'time' | 'memory') => {
       if (isStopped || this.#child?.process.pid !== pid) return
-      bound.problem = `The image takes too much ${what} to be decoded. Reduce its size.`
+      const problem = `The image takes too much ${what} to be decoded. Reduce its size.`
+      // Photos before this one may have left a part of the memory.
+      bound.exceeded = { problem, isUncertain: what === 'memory' }
       this.#kill()
     }
-    const timer = setTimeout(() => exceed('time'), decodeMaxMs)
+    const timer = setTimeout(() => exceed('time'), Math.max(deadline - performance.now(), 0))
     const checker = setInterval(async () => {
       if ((await residentBytes(pid)) > decoderBytesMax) exceed('memory')
     }, decoderCheckMs)
@@ -167,7 +184,11 @@ function startProcess(): Child {
   child.stderr.on('data', (text: Buffer) => {
     errors = (errors + String(text)).slice(-errorLengthMax)
   })
-  return { process: child, messages: readMessages(child.stdout), errorOutput: () => errors }
+  const ended = new Promise<NodeJS.Signals | null>((resolve) => {
+    child.once('exit', (_, signal) => resolve(signal))
+    child.once('error', () => resolve(null))
+  })
+  return { process: child, messages: readMessages(child.stdout), errorOutput: () => errors, ended }
 }
 
 async function receive(messages: Child['messages']): Promise<DecodedPhoto | InvalidImage> {

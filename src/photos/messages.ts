@@ -1,8 +1,5 @@
 import type { Readable } from 'node:stream'
 
-/** The argument that starts the process which decodes photos. It is not a command for people. */
-export const decodeCommand = 'decode-photos'
-
 const lengthBytes = 4
 /** More than any image or file. */
 const messageBytesMax = 16 * 1024 * 1024

@@ -19,6 +19,9 @@ export const photoFiles = {
 } as const
 export type PhotoFileName = keyof typeof photoFiles
 export const photoFileNames = Object.keys(photoFiles) as PhotoFileName[]
+/** The bounds of the largest file, in pixels. */
+export const photoWidthMax = 1_600
+export const photoHeightMax = 2_400
 /** The size of all files of a photo together. An export has them in one line. */
 export const photoFilesBytesMax = 3_000_000
 
@@ -36,6 +39,19 @@ const latin1 = (bytes: Uint8Array, from: number, to: number): string =>
   String.fromCharCode(...bytes.subarray(from, to))
 const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
   latin1(bytes, at, at + text.length) === text
+
+const formats: Readonly<
+  Record<(typeof uploadTypes)[number], { name: string; test(bytes: Uint8Array): boolean }>
+> = {
+  'image/jpeg': { name: 'JPEG', test: (bytes) => startsWith(bytes, '\xff\xd8\xff') },
+  'image/png': { name: 'PNG', test: (bytes) => startsWith(bytes, '\x89PNG\r\n\x1a\n') },
+  'image/webp': {
+    name: 'WebP',
+    test: (bytes) => startsWith(bytes, 'RIFF') && startsWith(bytes, 'WEBP', 8),
+  },
+}
+/** The format of a file of a photo. `test` looks at the signature at the start of the bytes. */
+export const formatOf = (name: PhotoFileName) => formats[photoFiles[name].type]
 
 /** What to do about formats that people try. */
 const otherFormats: readonly [name: string, test: (bytes: Uint8Array) => boolean, advice: string][] = [
@@ -57,10 +73,7 @@ const otherFormats: readonly [name: string, test: (bytes: Uint8Array) => boolean
 
 /** Why a file is not of a supported format, by its content. Undefined if it is. */
 export function unsupportedReason(bytes: Uint8Array): string | undefined {
-  const isJpeg = startsWith(bytes, '\xff\xd8\xff')
-  const isPng = startsWith(bytes, '\x89PNG\r\n\x1a\n')
-  const isWebp = startsWith(bytes, 'RIFF') && startsWith(bytes, 'WEBP', 8)
-  if (isJpeg || isPng || isWebp) return undefined
+  if (Object.values(formats).some(({ test }) => test(bytes))) return undefined
   const [name, , advice] = otherFormats.find(([, test]) => test(bytes)) ?? []
   return name === undefined
     ? 'The body is not a JPEG, PNG or WebP image.'

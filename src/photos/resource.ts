@@ -17,16 +17,31 @@ import { PhotoConflicts } from './conflicts.ts'
 import {
   altLengthMax,
   captionLengthMax,
+  formatOf,
+  type PhotoFileName,
   photoFileNames,
+  photoFilesBytesMax,
+  photoHeightMax,
   photoSourceLengthMax,
   photosPerPetMax,
+  photoWidthMax,
 } from './photo.ts'
 import { findFiles, insertPhoto, type PhotoRow, photosOf } from './queries.ts'
 
-const base64 = z
-  .base64('must be base64')
-  .transform((text) => Buffer.from(text, 'base64'))
-  .refine((bytes) => bytes.length > 0, 'must not be empty')
+/** A file of a photo. It is served with the media type of its name, so it must have the signature of that type. */
+function fileSchema(name: PhotoFileName) {
+  const format = formatOf(name)
+  return z
+    .base64('must be base64')
+    .transform((text) => Buffer.from(text, 'base64'))
+    .refine(format.test, `must be a ${format.name} image`)
+}
+const filesSchema = z
+  .object(Object.fromEntries(photoFileNames.map((name) => [name, fileSchema(name)])))
+  .refine(
+    (files) => Object.values(files).reduce((sum, { length }) => sum + length, 0) <= photoFilesBytesMax,
+    `must have at most ${photoFilesBytesMax} bytes together`,
+  )
 
 const schema = z.object({
   type: z.literal('photo'),
@@ -36,14 +51,14 @@ const schema = z.object({
   position: integer(0, 2 ** 31),
   alt: boundedText(altLengthMax).nullable(),
   caption: boundedText(captionLengthMax).nullable(),
-  width: integer(1, 10_000),
-  height: integer(1, 10_000),
+  width: integer(1, photoWidthMax),
+  height: integer(1, photoHeightMax),
   color: z.string().regex(/^#[0-9a-f]{6}$/, 'must be a color such as #8a7f6d'),
   createdAt: recordTime,
   updatedAt: recordTime,
   /** Where an import of CSV has got it from. */
   source: boundedText(photoSourceLengthMax).optional(),
-  files: z.object(Object.fromEntries(photoFileNames.map((name) => [name, base64]))),
+  files: filesSchema,
 })
 type PhotoRecord = z.output<typeof schema>
 
@@ -72,6 +87,7 @@ export const photoResource: Resource<PhotoRecord, 'photos'> = {
   conflicts: () => new PhotoConflicts(),
   ...oneByOne(applyPhoto, findPhotoChange),
   identitiesOf: ({ token }) => [token],
+  stateOf: ({ position, alt, caption }) => [position, alt, caption],
 }
 
 const toRecord = (row: PhotoRow, files: ReadonlyMap<string, Uint8Array>): object => ({

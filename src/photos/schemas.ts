@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
 import { boundedText, int64, integer, timestampSchema } from '../api/validation.ts'
-import { altLengthMax, captionLengthMax, photosPerPetMax } from './photo.ts'
+import { altLengthMax, captionLengthMax, photoHeightMax, photosPerPetMax, photoWidthMax } from './photo.ts'
 import type { PhotoRow } from './queries.ts'
 
 export const photoErrors = defineErrors({
@@ -27,8 +27,8 @@ export const photoSchema = z
     position,
     alt: alt.nullable(),
     caption: caption.nullable(),
-    width: integer(1, 1_600).meta({ description: 'In pixels, of the largest file.' }),
-    height: integer(1, 2_400).meta({ description: 'In pixels, of the largest file.' }),
+    width: integer(1, photoWidthMax).meta({ description: 'In pixels, of the largest file.' }),
+    height: integer(1, photoHeightMax).meta({ description: 'In pixels, of the largest file.' }),
     color: z.string().meta({
       pattern: '^#[0-9a-f]{6}$',
       description: 'The dominant color, to show until the photo is loaded.',

@@ -142,6 +142,13 @@ export function birthDatesOf(group: AgeGroup, now: number): { after?: string; th
   }
 }
 
+const aheadOfUtcMaxMs = 14 * 3_600_000
+export const futureProblem = 'must not be in the future'
+
+/** Whether a date is later than today in every time zone. */
+export const isFutureDate = (date: string, now: number): boolean =>
+  date > new Date(now + aheadOfUtcMaxMs).toISOString().slice(0, 10)
+
 export function ageGroupAt({ birthDate, ageGroup }: Pick<Profile, 'birthDate' | 'ageGroup'>, now: number) {
   if (birthDate === null) return ageGroup
   const today = new Date(now).toISOString()

@@ -111,7 +111,18 @@ export async function lockPets(trx: Trx, ids: readonly number[]): Promise<Set<nu
   return new Set(rows.map(({ id }) => id))
 }
 
-export const bondsOf = async (db: Db, petId: number): Promise<number[]> =>
+/** Locks a pet, those that it is bonded with and others. No other transaction adds bonds until the end of this one. */
+export async function lockWithBonds(
+  trx: Trx,
+  petId: number,
+  others: readonly number[],
+): Promise<Set<number>> {
+  // Before the bonds are read: a bond that is added later would be one with a pet that is not locked in order.
+  await trx.lockName('bonds')
+  return lockPets(trx, [petId, ...others, ...(await bondsOf(trx, petId))])
+}
+
+const bondsOf = async (db: Db, petId: number): Promise<number[]> =>
   ((await findBonds(db, [petId])).get(petId) ?? []).map((bond) => bond.petId)
 
 /** The number of bonds of each pet. */

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { systemClock } from '../clock.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { findStoredPets } from '../pets/storedPets.ts'
 import { OwnerConflicts } from '../records/ownerConflicts.ts'
@@ -10,14 +11,13 @@ import {
   type ResourceRecord,
   recordId,
 } from '../records/resource.ts'
-import { bondedMax, type Profile, updatedProfile } from './profile.ts'
+import { bondedMax, futureProblem, isFutureDate, type Profile, updatedProfile } from './profile.ts'
 import {
-  bondsOf,
   countBonds,
   findPetsWithProfiles,
   findPetWithProfile,
   hasProfile,
-  lockPets,
+  lockWithBonds,
   type PetWithProfile,
   recordProfileEvents,
   replaceBonds,
@@ -28,7 +28,11 @@ import { profileUpdateSchema } from './schemas.ts'
 
 // The record of the pet has the external id.
 const { source: _, externalId: __, ...fields } = profileUpdateSchema.shape
-const schema = z.object({ type: z.literal('profile'), id: recordId, ...fields })
+const birthDate = fields.birthDate.refine(
+  (date) => !date || !isFutureDate(date, systemClock()),
+  futureProblem,
+)
+const schema = z.object({ type: z.literal('profile'), id: recordId, ...fields, birthDate })
 type ProfileRecord = z.output<typeof schema>
 
 /** For records that belong to a pet. */
@@ -69,6 +73,7 @@ export const profileResource: Resource<ProfileRecord, 'profiles'> = {
   schema,
   conflicts: () => petConflicts<ProfileRecord>('profile', ({ id }) => id),
   ...oneByOne(applyProfile, findProfileChange),
+  stateOf: (record) => record,
 }
 
 function toRecord({ profile, bonds }: PetWithProfile): object {
@@ -99,7 +104,7 @@ async function findProfileChange(db: Db, record: ProfileRecord): Promise<RecordC
 async function applyProfile(trx: Trx, record: ProfileRecord, now: number): Promise<[RecordChange]> {
   const { id } = record
   const given = (record.bondedWith ?? []).map(Number)
-  const locked = await lockPets(trx, [id, ...given, ...(await bondsOf(trx, id))])
+  const locked = await lockWithBonds(trx, id, given)
   const animal = await findPetWithProfile(trx, id)
   if (!animal) throw new ConflictError(`There is no animal ${id}, so it cannot have a profile.`)
   const isAdded = !(await hasProfile(trx, id))

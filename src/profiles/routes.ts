@@ -6,13 +6,13 @@ import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
 import { lockExternalIds } from '../pets/queries.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
-import { bondedMax, type Profile, updatedProfile } from './profile.ts'
+import { bondedMax, futureProblem, isFutureDate, type Profile, updatedProfile } from './profile.ts'
 import {
-  bondsOf,
   countBonds,
   findHolder,
   findPetWithProfile,
   lockPets,
+  lockWithBonds,
   type PetWithProfile,
   recordProfileUpdates,
   replaceBonds,
@@ -74,6 +74,8 @@ const updateProfileOperation = (database: Database) =>
     async write({ params: { petId }, body }, context) {
       const { trx, now } = context
       const { bondedWith, ...change } = body
+      if (change.birthDate && isFutureDate(change.birthDate, now))
+        throw validationFailed([{ path: '/birthDate', message: futureProblem }])
       const bonds = bondedWith === undefined ? undefined : [...new Set((bondedWith ?? []).map(Number))]
       if (change.externalId !== undefined || change.source !== undefined) await lockExternalIds(trx)
       const animal = await animalToChange(context, Number(petId), bonds)
@@ -93,8 +95,7 @@ const updateProfileOperation = (database: Database) =>
 /** The animal, locked with those that its bonds change, if it matches the `If-Match` header. */
 async function animalToChange(context: WriteContext, petId: number, bonds: readonly number[] | undefined) {
   const { trx, now } = context
-  const others = bonds ? [...bonds, ...(await bondsOf(trx, petId))] : []
-  const locked = await lockPets(trx, [petId, ...others])
+  const locked = bonds ? await lockWithBonds(trx, petId, bonds) : await lockPets(trx, [petId])
   const animal = orNotFound(await findPetWithProfile(trx, petId), petErrors.pet_not_found)
   requireEtag(profileEtag(animal, now), context)
   if (!bonds) return animal

@@ -55,13 +55,19 @@ const fee = z
     examples: [{ amount: 15_000, currency: 'EUR' }],
   })
 
-const attributes = z
+const attributePairs = z
   .record(nonBlankText(40), boundedText(200))
   .refine((pairs) => Object.keys(pairs).length <= attributesMax, `must have at most ${attributesMax} entries`)
+const attributes = z
+  .preprocess((pairs, context) => {
+    // Zod would leave it out.
+    if (Object.hasOwn(Object(pairs), '__proto__')) context.addIssue('must not contain "__proto__"')
+    return pairs
+  }, attributePairs)
   .meta({
     id: 'Attributes',
     maxProperties: attributesMax,
-    description: 'What the other fields do not cover.',
+    description: 'What the other fields do not cover. `__proto__` is not allowed as a name.',
   })
 
 /** In events. */
@@ -81,7 +87,7 @@ const publicFields = {
   breeds: texts(2, 80, 'The breeds, the main one first.'),
   mixed: flag('Of mixed breed.'),
   sex: z.enum(sexes).meta({ description: 'The sex.' }),
-  birthDate: dateSchema('The date of birth.'),
+  birthDate: dateSchema('The date of birth, not in the future.'),
   birthDateEstimated: flag('The birth date is an estimate.'),
   ageGroup: z.enum(ageGroups).meta({
     description:

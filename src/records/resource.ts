@@ -86,6 +86,8 @@ export type Resource<
   findChanges(db: Db, records: readonly Imported[], now: number): Promise<RecordChange[]>
   /** What identifies a record among those of its type. The first value decides. Its id, if not declared. */
   identitiesOf?(record: Imported): readonly (number | string)[]
+  /** What a record sets of a row that exists. By it, a dry run knows what a later record about the same row changes. */
+  stateOf?(record: Imported): unknown
   /** What the result of an import says about some of its records: a sentence about, for example, `2 keys`. */
   readonly remarks?: Readonly<Record<string, (counted: string) => string>>
 }

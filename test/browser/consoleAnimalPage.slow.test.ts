@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { describe } from 'node:test'
 import sharp from 'sharp'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertFits, assertSoundInBoth, phone } from '../support/console.ts'
-import { animalPageOf, chooseFiles, part, photoTexts } from '../support/consoleAnimalPage.ts'
+import { assertFits, assertSoundInBoth, hostile, phone, screenshot } from '../support/console.ts'
+import { animalPageOf, chooseFiles, dropFiles, part, photoTexts } from '../support/consoleAnimalPage.ts'
 import { addCategories } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
@@ -31,6 +31,52 @@ describe('the page of an animal', () => {
       await part(page, 'Photos').getByText('1 of 20').waitFor()
       await page.getByText('this browser cannot reduce it').waitFor()
       assert.equal((await photosOf(id)).length, 1)
+    })
+  })
+
+  browserTest('adds files in their order, chosen or dropped, one after the other', async () => {
+    const id = await addPet('Ordered')
+    const file = async (width: number) => ({
+      ...{ name: `${width}.jpg`, mimeType: 'image/jpeg', buffer: await jpeg(width, 10) },
+    })
+    const widths = async () => (await photosOf(id)).map(({ width }: { width: number }) => width)
+    await withPage(id, async ({ page }) => {
+      const states = page.getByRole('list', { name: 'Uploads' }).getByRole('status')
+      const first = Promise.withResolvers<void>()
+      await page.route('**/photos', async (route) => {
+        await first.promise
+        await route.continue()
+      })
+      await chooseFiles(page, await Promise.all([70, 60, 50].map(file)))
+      await page.getByText('Uploading').first().waitFor()
+      assert.deepEqual(await states.allTextContents(), ['Uploading', 'Waiting', 'Waiting'])
+      await dropFiles(part(page, 'History'), await Promise.all([40, 30].map(file)))
+      await states.nth(4).waitFor()
+      first.resolve()
+      await page.getByText('5 of 20').waitFor()
+      assert.deepEqual(await widths(), [70, 60, 50, 40, 30])
+    })
+  })
+
+  browserTest('shows what was not saved when someone else removes the animal', async () => {
+    const id = await addPet('Gone', { description: 'Calm.' })
+    await withPage(id, async ({ page }) => {
+      const removed = Promise.withResolvers<void>()
+      await page.route(/\/(profile|photos)$/, async (route) => {
+        await removed.promise
+        await route.continue()
+      })
+      await page.getByText('Live', { exact: true }).waitFor()
+      await chooseFiles(page, [{ name: 'late.jpg', mimeType: 'image/jpeg', buffer: await jpeg() }])
+      await page.getByRole('textbox', { name: 'Description' }).fill(`Typed too late. ${hostile}`)
+      await api('DELETE', `/pets/${id}`)
+      await page.getByRole('alert').filter({ hasText: 'Someone else has removed this animal.' }).waitFor()
+      removed.resolve()
+      await part(page, 'Not saved').getByText(`Typed too late. ${hostile}`).waitFor()
+      await page.getByText('late.jpg was not added. Someone else has removed this animal.').waitFor()
+      assert.equal(await page.getByRole('textbox').count(), 0)
+      assert.equal(await page.getByRole('button', { name: 'Edit name and status' }).count(), 0)
+      await screenshot(page, 'animal-removed')
     })
   })
 
@@ -90,8 +136,14 @@ describe('the page of an animal', () => {
   })
 
   browserTest('is edited with all its controls, and fits on a narrow phone', async () => {
-    const other = await addPet('Companion')
-    const id = await addPet('Complete', { description: 'Calm. '.repeat(200) })
+    const word = 'W'.repeat(90)
+    const other = await addPet(`Companion ${word}`)
+    const id = await addPet('Complete', {
+      description: 'Calm. '.repeat(200),
+      attributes: { [word.slice(0, 40)]: word },
+    })
+    const { id: categoryId } = await api('POST', '/categories', { name: word })
+    await api('PATCH', `/pets/${id}`, { categoryId })
     await addPhoto(id, 'A photo with a long text that needs more than one line on a phone')
     const edit = async (opened: PageVisit) => {
       const { page } = opened
@@ -99,17 +151,27 @@ describe('the page of an animal', () => {
       await page.getByLabel('Birth date', { exact: true }).fill('2020-01-31')
       await page.getByRole('group', { name: 'Dogs' }).getByRole('button', { name: 'Selective' }).click()
       await page.getByLabel('Adopted together with').fill('Companion')
+      await page.getByRole('button', { name: `Companion ${word}` }).waitFor()
+      await assertFits(page)
       await page.getByRole('button', { name: 'Companion' }).click()
       await page.getByRole('button', { name: 'Add detail' }).click()
-      await page.getByLabel('Name of detail 1').fill('Toy')
-      await page.getByLabel('Text of detail 1').fill('Duck')
+      await page.getByLabel('Name of detail 2').fill('Toy')
+      await page.getByLabel('Text of detail 2').fill('Duck')
       await eventually('the profile', async () => (await profileOf(id)).attributes.Toy === 'Duck')
       const { breeds, birthDate, goodWith, bondedWith } = await profileOf(id)
       assert.deepEqual(breeds, ['Labrador', 'Poodle'])
       assert.deepEqual([birthDate, goodWith.dogs, bondedWith], ['2020-01-31', 'selective', [other]])
       await assertSoundInBoth(opened, 'animal-narrow')
-      await page.setViewportSize({ width: 390, height: 844 })
-      await assertFits(page)
+      for (const width of [390, 1280]) {
+        await page.setViewportSize({ width, height: 844 })
+        await assertFits(page)
+        const narrowest = await page
+          .locator('.facts dd')
+          .evaluateAll((values) =>
+            Math.min(...values.map((value) => (value as unknown as { clientWidth: number }).clientWidth)),
+          )
+        assert.ok(narrowest > 100, 'A long name leaves space for its value.')
+      }
     }
     await withPage(id, edit, { ...phone, viewport: { width: 320, height: 640 } })
   })

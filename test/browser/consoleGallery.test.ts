@@ -29,6 +29,7 @@ describe('the gallery', () => {
     const { id } = await addProfile('Maple', { species: 'dog', breeds: ['beagle'], ageGroup: 'young' })
     await addPhoto(service, id, await jpeg(600, 900))
     await addPet('Otto Long')
+    await addProfile('Uma', { listed: false })
     await visit(
       'animals?view=gallery',
       async (opened) => {
@@ -53,6 +54,10 @@ describe('the gallery', () => {
               (grid) => (grid as unknown as { style: Record<string, string> }).style.gridTemplateColumns,
             )
           assert.match(columns ?? '', /repeat\(2/)
+          const isCut = await page.evaluate<boolean>(
+            `[...document.querySelectorAll('.animal-state')].some((each) => each.scrollWidth > each.clientWidth)`,
+          )
+          assert.ok(!isCut, 'The status is beside the menu.')
         }
         await assertSound(opened)
         await assertAccessible(page)
@@ -103,6 +108,27 @@ describe('the search', () => {
       await page.getByRole('main').getByRole('button', { name: 'Clear search and filters' }).last().click()
       await row(page, 'Ebb').waitFor()
     })
+  })
+
+  browserTest('is cleared with its text, on a phone and on a desktop', async () => {
+    await addProfile('Coral', { breeds: ['whippet'] })
+    await addPet('Shell')
+    await indexed('q=whippet')
+    const clear = async (page: Page, name: string) => {
+      await searchField(page).fill('whippet')
+      await row(page, 'Shell').waitFor({ state: 'detached' })
+      await page.waitForURL(/\?q=whippet$/)
+      await page.getByRole('button', { name, exact: true }).click()
+      await row(page, 'Shell').waitFor()
+      await row(page, 'Coral').waitFor()
+      assert.equal(await searchField(page).inputValue(), '')
+      await page.waitForURL(/\/console\/animals$/)
+    }
+    await withAnimals(async ({ page }) => {
+      await clear(page, 'Clear search')
+      await page.locator('input[type=search]:focus').waitFor()
+    }, phone)
+    await withAnimals(({ page }) => clear(page, 'Clear search and filters'))
   })
 
   browserTest('waits for the index that is being built', () =>

@@ -274,6 +274,29 @@ describe('wrong lines', { concurrency: 2 }, () => {
   })
 })
 
+describe('an import of profiles', { concurrency: 2 }, () => {
+  const dateIn = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 10)
+  const text = (fields: string) =>
+    `{"id":1,"name":"Luna","categoryId":1}\n{"type":"profile","id":1,${fields}}\n`
+
+  test('accepts a birth date that is today somewhere', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const birthDate = dateIn(13)
+    await cli.ok(['import'], text(`"birthDate":"${birthDate}"`))
+    assert.ok((await cli.export()).includes(`"birthDate":"${birthDate}"`))
+  })
+
+  for (const [what, fields, message] of [
+    ['a birth date in the future', `"birthDate":"${dateIn(48)}"`, /^Line 2: .*birthDate.* future/],
+    ['an attribute that is not kept', '"attributes":{"__proto__":"x"}', /^Line 2: .*attributes.*__proto__/],
+  ] as const)
+    test(`rejects ${what}`, async (t) => {
+      const cli = await cliOnNewDatabase(t)
+      assertCommandFails(await cli.run(['import'], text(fields)), 1, message)
+      assert.deepEqual(await petsIn(cli), [])
+    })
+})
+
 describe('a dry run', { concurrency: 2 }, () => {
   test('does not take the external id of an animal for another record', async (t) => {
     const cli = await cliOnNewDatabase(t)

@@ -46,7 +46,6 @@ before(async () => {
     NODE_TEST_CONTEXT: '',
     PETSTORE: `${server.base}/v1`,
     PETSTORE_KEY: server.operatorKey,
-    OPERATOR_KEY: server.operatorKey,
     PETSTORE_DATA_DIR: server.dataDir,
     BACKUPS: temporaryFolder(),
   }

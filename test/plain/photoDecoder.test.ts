@@ -35,14 +35,38 @@ describe('the decoder', () => {
     assert.ok('files' in (await decoder.decode(image)), 'it starts again')
   })
 
-  test('rejects a photo whose process is killed, and decodes the next', async () => {
-    const decoder = createDecoder()
-    const image = await jpeg(4_000, 3_000)
-    const decoding = decoder.decode(image)
-    const pid = await eventually('the process runs', () => decoder.processId)
+  /** Kills the next process, which is another one than the last. */
+  async function killNext(decoder: PhotoDecoder, last?: number): Promise<number> {
+    const isNext = (pid: number | undefined) => pid !== undefined && pid !== last && isRunning(pid)
+    const pid = await eventually('a process runs', () => isNext(decoder.processId) && decoder.processId)
     process.kill(pid, 'SIGKILL')
-    await assert.rejects(decoding, DecoderUnavailableError)
-    assert.ok('files' in (await decoder.decode(await jpeg())))
+    return pid
+  }
+
+  test('tries a photo again whose process is killed', async () => {
+    const decoder = createDecoder()
+    const decoding = decoder.decode(await jpeg(4_000, 3_000))
+    await killNext(decoder)
+    assert.ok('files' in (await decoding))
+  })
+
+  test('rejects a photo that ends two processes, and decodes the next', async () => {
+    const decoder = createDecoder()
+    const decoding = decoder.decode(await jpeg(4_000, 3_000))
+    const next = decoder.decode(await jpeg())
+    await killNext(decoder, await killNext(decoder))
+    const rejected = await decoding
+    assert.ok('problem' in rejected)
+    assert.equal(rejected.problem, 'The image could not be decoded.')
+    assert.ok('files' in (await next))
+  })
+
+  test('does not reject a photo because it is stopped', async () => {
+    const decoder = createDecoder()
+    const decoding = decoder.decode(await jpeg(4_000, 3_000))
+    await eventually('the process runs', () => decoder.processId)
+    await Promise.all([decoder.stop(), assert.rejects(decoding, DecoderUnavailableError)])
+    assert.equal(decoder.processId, undefined)
   })
 
   test('kills a process that takes too long', async () => {

@@ -70,6 +70,14 @@ test('the history is paged, outlives the animal, and is 404 without one', async 
   assertError(await call('GET', '/v1/pets/999999/history'), 404, 'pet_not_found')
 })
 
+test('a cursor of the history of another animal is rejected', async () => {
+  const [id, other] = [await addPet(), await addPet()]
+  for (const each of [id, other]) await call('PATCH', `/v1/pets/${each}`, { body: { name: 'Nova' } })
+  const next = String(nextPage(await call('GET', `/v1/pets/${id}/history?limit=1`)))
+  assert.equal((await call('GET', next)).status, 200)
+  assertError(await call('GET', next.replace(`/${id}/`, `/${other}/`)), 400, 'invalid_cursor')
+})
+
 test('the history has changes of earlier versions, which did not record who made them', async () => {
   const id = await addPet()
   const database = await service.openDatabase()

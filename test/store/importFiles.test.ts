@@ -266,6 +266,16 @@ describe('a dry run', { concurrency: 2 }, () => {
     assert.deepEqual(await contentsOf(cli.env), before)
   })
 
+  test('counts a profile that is named twice as the import does', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const profile = (species: string) => JSON.stringify({ type: 'profile', id: 1, species })
+    const lines = [profile('dog'), profile('dog'), profile('cat')]
+    const text = ['{"id":1,"name":"one","categoryId":1}', ...lines].join('\n')
+    const counts = { added: 1, changed: 1, unchanged: 1 }
+    assert.deepEqual((await cli.json(['import', '--dry-run'], text)).changes.profiles, counts)
+    assert.deepEqual((await cli.json(['import'], text)).changes.profiles, counts)
+  })
+
   test('needs no database and creates none', async (t) => {
     const cli = await cliOnNewDatabase(t, {}, { isBare: true })
     for (const _ of [1, 2])

@@ -196,6 +196,17 @@ describe('listings', () => {
     }
   })
 
+  test('are not filtered by a blank text, and not found by one without words', async () => {
+    const id = await add({ categoryId: 507 })
+    await finds('categoryId=507', [id])
+    for (const q of ['', ' ', '\t\u3000\n'])
+      for (const filter of ['categoryId=507&', 'limit=1&', 'limit=1&view=staff&listed=any&'])
+        assert.deepEqual(await search(`${filter}q=${encodeURIComponent(q)}`), [id], q)
+    for (const q of ['!!!', ' - ', '\u{1f415}', '\u0301'])
+      for (const filter of ['categoryId=507&', '', 'view=staff&listed=any&'])
+        assert.deepEqual(await search(`${filter}q=${encodeURIComponent(q)}`), [], q)
+  })
+
   test('are rejected with wrong filters', async () => {
     for (const query of [
       'status=gone',

@@ -6,6 +6,7 @@ import { indexStep, needsIndexing } from '../../src/listings/indexing.ts'
 import { findListings } from '../../src/listings/queries.ts'
 import { conditionsOf, hasAge, type ListingFilter, meets } from '../../src/listings/query.ts'
 import { termsOf } from '../../src/listings/terms.ts'
+import { wordsOf } from '../../src/listings/words.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
 import { createPet } from '../../src/pets/queries.ts'
 import {
@@ -125,7 +126,7 @@ const filter: fc.Arbitrary<ListingFilter> = fc.record({
   ageGroup: optional(fc.constantFrom(...ageGroups)),
   goodWith: optional(fc.array(fc.constantFrom(...companions), { maxLength: 2 })),
   specialNeeds: optional(fc.constantFrom('true' as const, 'false' as const)),
-  q: fc.option(text, { nil: undefined, freq: 1 }),
+  q: optional(text),
   listed: optional(fc.constantFrom('true' as const, 'false' as const, 'any' as const)),
   isStaff: fc.constantFrom(true, undefined),
 })
@@ -162,6 +163,8 @@ after(async () => {
 test(`${queryCount} random queries find what a comparison of every animal finds`, async () => {
   const indexed = animals.map((animal) => ({ animal, terms: termsOf(animal.pet, animal.profile) }))
   let foundCount = 0
+  let foundByWordsCount = 0
+  let wordlessCount = 0
   for (const each of fc.sample(filter, { numRuns: queryCount, seed: 270 })) {
     const status = each.status ?? (each.isStaff ? petStatuses : (['available', 'pending'] as const))
     const conditions = conditionsOf({ ...each, status }, now)
@@ -169,6 +172,8 @@ test(`${queryCount} random queries find what a comparison of every animal finds`
       .filter(({ animal, terms }) => meets(terms, conditions) && hasAge(animal.profile, each, now))
       .map(({ animal }) => animal.pet.id)
       .slice(0, limit)
+    const isWordless = each.q !== undefined && wordsOf(each.q).next().done
+    if (isWordless) assert.deepEqual(expected, [], `"${each.q}"`)
     const found = await findListings(database.read, limit, undefined, each, now)
     assert.deepEqual(
       found.map(({ pet }) => pet.id),
@@ -176,6 +181,10 @@ test(`${queryCount} random queries find what a comparison of every animal finds`
       JSON.stringify(each, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
     )
     foundCount += Number(expected.length > 0)
+    foundByWordsCount += Number(expected.length > 0 && each.q !== undefined)
+    wordlessCount += Number(isWordless)
   }
   assert.ok(foundCount > queryCount / 20, `only ${foundCount} queries found something`)
+  assert.ok(foundByWordsCount > queryCount / 50, `only ${foundByWordsCount} searches found something`)
+  assert.ok(wordlessCount > queryCount / 50, `only ${wordlessCount} searches had no words`)
 })

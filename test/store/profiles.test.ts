@@ -20,6 +20,9 @@ async function changed(id: number, body: object) {
   return response.json
 }
 
+/** The date in UTC after a number of hours. */
+const dateIn = (hours: number) => new Date(service.now() + hours * 3_600_000).toISOString().slice(0, 10)
+
 const full = {
   source: 'asm',
   externalId: 'A2026-17',
@@ -114,6 +117,12 @@ describe('a profile', () => {
     assert.equal((await changed(id, { birthDate: null })).ageGroup, 'baby')
   })
 
+  test('can have the date of today anywhere on earth as the birth date', async () => {
+    const birthDate = dateIn(14)
+    const { ageGroup } = await changed(await addPet(), { birthDate })
+    assert.equal(ageGroup, 'baby', birthDate)
+  })
+
   test('is rejected with every problem, and changes nothing', async () => {
     const id = await addPet()
     const before = await call('GET', profilePath(id, '?view=staff'))
@@ -124,7 +133,7 @@ describe('a profile', () => {
       breeds: [['a', 'b', 'c'], [''], 'Boxer', ['x'.repeat(81)]],
       mixed: ['yes', 1],
       sex: ['unknown'],
-      birthDate: ['2024-02-30', '1.2.2024', '2024-05-01T00:00:00Z'],
+      birthDate: ['2024-02-30', '1.2.2024', '2024-05-01T00:00:00Z', dateIn(38), '9999-12-31'],
       ageGroup: ['old'],
       size: ['tiny'],
       coat: ['silk'],
@@ -138,6 +147,8 @@ describe('a profile', () => {
       attributes: [
         { '': 'x' },
         { a: 'x'.repeat(201) },
+        JSON.parse('{"__proto__":"x"}'),
+        JSON.parse('{"a":"","__proto__":{"b":""}}'),
         Object.fromEntries(Array.from({ length: 33 }, (_, i) => [i, ''])),
       ],
       listed: ['no'],
@@ -304,6 +315,21 @@ describe('bonds', () => {
     ])
     assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200])
     assert.deepEqual([await bondsOf(a), await bondsOf(b)], [[b], [a]])
+  })
+
+  test('that are changed at the same time stay symmetric, and at most four', async () => {
+    const ids = await Promise.all(Array.from({ length: 7 }, () => addPet()))
+    const requests = Array.from({ length: 100 }, (_, at) => {
+      const others = ids.filter((_, other) => other !== at % 7 && (at * 37 + other * other * 11) % 5 < 2)
+      return change(ids[at % 7] as number, { bondedWith: others.slice(0, 4) })
+    })
+    const statuses = new Set((await Promise.all(requests)).map(({ status }) => status))
+    assert.deepEqual([...statuses.difference(new Set([200, 400]))], [])
+    const bonds = new Map(await Promise.all(ids.map(async (id) => [id, await bondsOf(id)] as const)))
+    for (const [id, others] of bonds) {
+      assert.ok(others.length <= 4, `${id} has ${others}`)
+      for (const other of others) assert.ok(bonds.get(other).includes(id), `${other} lacks ${id}`)
+    }
   })
 })
 

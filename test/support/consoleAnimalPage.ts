@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import type { PageVisit } from './browser.ts'
 import { jpeg } from './images.ts'
 import type { ConsoleTest, VisitOptions } from './useConsole.ts'
@@ -47,12 +47,23 @@ export const photoTexts = (page: Page) =>
       tiles.map((tile) => (tile as unknown as { ariaLabel: string }).ariaLabel.split(': ')[1]),
     )
 
+type ChosenFile = { readonly name: string; readonly mimeType: string; readonly buffer: Buffer }
+
 /** Chooses files as photos. */
-export async function chooseFiles(
-  page: Page,
-  files: readonly { name: string; mimeType: string; buffer: Buffer }[],
-): Promise<void> {
+export async function chooseFiles(page: Page, files: readonly ChosenFile[]): Promise<void> {
   const chooser = page.waitForEvent('filechooser')
   await part(page, 'Photos').getByRole('button', { name: 'Add photos' }).click()
   await (await chooser).setFiles([...files])
+}
+
+/** Drops files on an element, as from another window. */
+export async function dropFiles(target: Locator, files: readonly ChosenFile[]): Promise<void> {
+  const contents = files.map(({ name, mimeType, buffer }) => [name, mimeType, buffer.toString('base64')])
+  const dataTransfer = await target.page().evaluateHandle(`{
+    const dataTransfer = new DataTransfer()
+    for (const [name, type, content] of ${JSON.stringify(contents)})
+      dataTransfer.items.add(new File([Uint8Array.fromBase64(content)], name, { type }))
+    dataTransfer
+  }`)
+  for (const type of ['dragenter', 'dragover', 'drop']) await target.dispatchEvent(type, { dataTransfer })
 }

@@ -45,7 +45,7 @@ export async function loadReleased(
 ): Promise<DatabaseEnv> {
   const env = await databaseFor(t, { isBare: true })
   if (env.DATABASE_URL === undefined) {
-    using connection = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR))
+    using connection = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { defensive: false })
     connection.exec(sql)
   } else {
     const client = new pg.Client({ connectionString: env.DATABASE_URL })

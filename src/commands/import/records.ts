@@ -20,7 +20,7 @@ const headerSchema = z.object({
 
 /** What the reader and the writer of a file need of a resource. */
 export type RecordKind = Pick<Resource, 'batchMax' | 'apply'> &
-  Partial<Pick<Resource, 'schema' | 'findChanges' | 'identitiesOf'>> & {
+  Partial<Pick<Resource, 'schema' | 'findChanges' | 'identitiesOf' | 'stateOf'>> & {
     readonly type: string
     /** Its records are counted with those of this resource. */
     readonly countsAs?: Resource

@@ -185,16 +185,16 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   newest_max CONSTANT bigint := 3000;
   matches_max CONSTANT bigint := 4000;
-  found bigint[];
+  hits bigint[];
   matches bigint[];
   lowest bigint;
 BEGIN
   SELECT array_agg(t.id ORDER BY t.id DESC) FILTER (WHERE t.terms @@ query), min(t.id)
-  INTO found, lowest
+  INTO hits, lowest
   FROM (SELECT l.id, l.terms FROM listing_terms AS l WHERE l.id < below ORDER BY l.id DESC LIMIT newest_max) AS t;
-  found := coalesce(found, '{}');
-  IF lowest IS NULL OR cardinality(found) >= rows_max THEN
-    RETURN QUERY SELECT unnest(found[1:rows_max]);
+  hits := coalesce(hits, '{}');
+  IF lowest IS NULL OR cardinality(hits) >= rows_max THEN
+    RETURN QUERY SELECT unnest(hits[1:rows_max]);
     RETURN;
   END IF;
   -- The sum keeps the planner from the primary key.
@@ -204,9 +204,9 @@ BEGIN
     SELECT array_agg(t.id) INTO matches
     FROM (
       SELECT l.id FROM listing_terms AS l WHERE l.id < lowest AND l.terms @@ query
-      ORDER BY l.id DESC LIMIT rows_max - cardinality(found)
+      ORDER BY l.id DESC LIMIT rows_max - cardinality(hits)
     ) AS t;
   END IF;
   RETURN QUERY
-    SELECT t.id FROM unnest(found || matches) AS t (id) ORDER BY t.id DESC LIMIT rows_max;
+    SELECT t.id FROM unnest(hits || matches) AS t (id) ORDER BY t.id DESC LIMIT rows_max;
 END $$;

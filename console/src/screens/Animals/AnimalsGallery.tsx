@@ -8,7 +8,7 @@ import { VirtualGrid } from '../../components/VirtualGrid.tsx'
 import { AnimalActions } from './AnimalActions.tsx'
 import { AnimalPhoto } from './AnimalPhoto.tsx'
 import type { AnimalsViewProps } from './AnimalsTable.tsx'
-import type { Animal } from './animal.ts'
+import { type Animal, detailsOf } from './animal.ts'
 import { changedIds } from './animalList.ts'
 import { SelectBox } from './selection.tsx'
 import './gallery.css'
@@ -50,6 +50,7 @@ function AnimalCard({ list, animal, selection, onDialog }: AnimalCardProps) {
   const { id, name, status, about, listed, categoryId } = animal
   const isChanged = changedIds.value.has(id)
   const isSelected = selection.ids.has(id)
+  const details = detailsOf({ listed, about: about || categoryName(categoryId) })
   return (
     <article class={`animal-card ${isChanged ? 'row-changed' : ''} ${isSelected ? 'row-selected' : ''}`}>
       <AnimalPhoto animal={animal} sizes="(max-width: 640px) 50vw, 300px" />
@@ -60,12 +61,11 @@ function AnimalCard({ list, animal, selection, onDialog }: AnimalCardProps) {
             {name}
           </a>
         </h2>
-        <p class="muted" title={about || categoryName(categoryId)}>
-          {about || categoryName(categoryId)}
+        <p class="muted" title={details}>
+          {details}
         </p>
         <div class="animal-state">
           <StatusChip status={status} />
-          {!listed && <span class="muted">Not listed</span>}
         </div>
       </div>
       <AnimalActions list={list} pet={animal} onDialog={onDialog} />

@@ -10,7 +10,7 @@ import { StatusChip } from '../../components/StatusChip.tsx'
 import type { Column } from '../../components/VirtualTable.tsx'
 import { AnimalActions, type OpenDialog } from './AnimalActions.tsx'
 import { AnimalPhoto } from './AnimalPhoto.tsx'
-import type { Animal } from './animal.ts'
+import { type Animal, detailsOf } from './animal.ts'
 import { changedIds, type PetList } from './animalList.ts'
 import { SelectAll, SelectBox, type Selection } from './selection.tsx'
 
@@ -73,9 +73,6 @@ const statusColumn: Column<Animal> = {
   width: 'var(--status-width)',
   render: ({ status }) => <StatusChip status={status} />,
 }
-
-const detailsOf = ({ listed, about }: Animal): string =>
-  [...(listed ? [] : ['Not listed']), ...(about === '' ? [] : [about])].join(' · ')
 
 const NameCell = ({ animal }: { animal: Animal }) => (
   <div class="animal-cell">

@@ -83,3 +83,7 @@ export const photoUrl = (photoId: string, width: 320 | 640): string => `/photos/
 
 /** One of a few colors, always the same for an animal. */
 export const colorOf = (id: Int64, count: number): number => Number(BigInt(id) % BigInt(count))
+
+/** What is shown below the name. */
+export const detailsOf = ({ listed, about }: Pick<Animal, 'listed' | 'about'>): string =>
+  [...(listed ? [] : ['Not listed']), ...(about === '' ? [] : [about])].join(' · ')

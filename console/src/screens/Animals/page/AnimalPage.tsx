@@ -16,7 +16,7 @@ import { OrdersCard } from './OrdersCard.tsx'
 import './page.css'
 import './photos.css'
 import { PhotosCard } from './PhotosCard.tsx'
-import { ProfileSections } from './ProfileSections.tsx'
+import { ProfileSections, UnsavedChanges } from './ProfileSections.tsx'
 import { PublicCard, ReadOnlyListing } from './PublicCard.tsx'
 import { PetPhotos } from './petPhotos.ts'
 import { ProfileDraft } from './profileDraft.ts'
@@ -42,24 +42,39 @@ export function AnimalPage({ petId }: { petId: string }) {
   return (
     <div class="animal-page">
       <AnimalHeader pet={data.pet} isPresent={!isRemoved} onReload={reload} />
-      {isRemoved && <Notice tone="danger">Someone else has removed this animal.</Notice>}
-      {canWrite && !isRemoved ? (
-        <EditedAnimal key={petId} listing={data} onReload={reload} />
+      {canWrite ? (
+        <EditedAnimal key={petId} listing={data} isRemoved={isRemoved} onReload={reload} />
       ) : (
-        <div class="animal-columns">
-          <div class="animal-main">
-            <ReadOnlyListing listing={data} />
-          </div>
-          {hasScope('orders:read') && (
-            <div class="animal-side">
-              <OrdersCard petId={id} version={data} />
-            </div>
-          )}
-        </div>
+        <ReadOnlyAnimal listing={data} />
       )}
     </div>
   )
 }
+
+type ReadOnlyAnimalProps = {
+  listing: Listing
+  /** Of an animal that was removed while it was edited. */
+  draft?: ProfileDraft
+}
+
+const ReadOnlyAnimal = ({ listing, draft }: ReadOnlyAnimalProps) => (
+  <div class="animal-columns">
+    <div class="animal-main">
+      {draft && (
+        <>
+          <Notice tone="danger">Someone else has removed this animal.</Notice>
+          <UnsavedChanges draft={draft} />
+        </>
+      )}
+      <ReadOnlyListing listing={listing} />
+    </div>
+    {hasScope('orders:read') && (
+      <div class="animal-side">
+        <OrdersCard petId={listing.pet.id} version={listing} />
+      </div>
+    )}
+  </div>
+)
 
 /** The listing of an animal, loaded again when the animal changes. */
 function useListing(id: Int64, view: 'staff' | undefined): Resource<Listing> {
@@ -82,7 +97,9 @@ function useListing(id: Int64, view: 'staff' | undefined): Resource<Listing> {
   return resource
 }
 
-function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): void }) {
+type EditedAnimalProps = { listing: Listing; isRemoved: boolean; onReload(): void }
+
+function EditedAnimal({ listing, isRemoved, onReload }: EditedAnimalProps) {
   const { id } = listing.pet
   const first = useRef(listing)
   const shown = useResource((signal) => store.listings.get(id, {}, { signal }), [id])
@@ -101,6 +118,7 @@ function EditedAnimal({ listing, onReload }: { listing: Listing; onReload(): voi
     // The first version was just loaded.
     if (listing !== first.current) shown.reload()
   }, [listing])
+  if (isRemoved) return <ReadOnlyAnimal listing={listing} draft={draft} />
   return (
     <div class="animal-columns">
       <div class="animal-main">

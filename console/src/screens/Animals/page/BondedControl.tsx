@@ -9,6 +9,7 @@ import { store } from '../../../app/store.ts'
 import { Button, IconButton } from '../../../components/Button.tsx'
 import { Field } from '../../../components/Field.tsx'
 import { Name } from '../../../components/Name.tsx'
+import './bonded.css'
 import { type ControlProps, fieldOf } from './control.ts'
 
 /** A pause in typing, before the search begins. */

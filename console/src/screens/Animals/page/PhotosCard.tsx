@@ -18,12 +18,12 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
   const [describedId, setDescribedId] = useState<string>()
   const described = shown.find(({ id }) => id === describedId)
   const input = useRef<HTMLInputElement>(null)
-  const { isOver, ...drop } = useFileDrop((files) => uploads.add(files))
+  const isOver = useFileDrop(uploads)
   const choose = () => input.current?.click()
   useUploadsUntilEnd(uploads)
   const isFull = shown.length >= photosPerPetMax
   return (
-    <div class={`photos-drop ${isOver ? 'photos-drop-over' : ''}`} {...drop}>
+    <div class={`photos-drop ${isOver ? 'photos-drop-over' : ''}`}>
       <Card
         title="Photos"
         anchor="photos"
@@ -58,7 +58,7 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
             <Icon name="plus" />
             <strong>Add photos</strong>
             <span>
-              {isTouch.value ? 'Take or choose photos.' : 'Drop files here, or choose them.'} Up to{' '}
+              {isTouch.value ? 'Take or choose photos.' : 'Drop files on this page, or choose them.'} Up to{' '}
               {photosPerPetMax}, JPEG, PNG or WebP.
             </span>
           </button>
@@ -178,27 +178,23 @@ function UploadRow({ uploads, upload }: { uploads: Uploads; upload: Upload }) {
 
 const icons = { queued: 'clock', done: 'check', failed: 'alert' } as const
 
-/** Files that are dropped on an element. */
-function useFileDrop(onFiles: (files: FileList) => void) {
+/** Files can be dropped anywhere: beside the card, the browser would open them instead of the console. */
+function useFileDrop(uploads: Uploads): boolean {
   const [isOver, setOver] = useState(false)
-  const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
-  return {
-    isOver,
-    onDragOver(event: DragEvent) {
-      if (!hasFiles(event)) return
+  useEffect(() => {
+    const onDrag = (event: DragEvent) => {
+      const { dataTransfer, type } = event
+      if (!dataTransfer?.types.includes('Files')) return
       event.preventDefault()
-      setOver(true)
-    },
-    onDragLeave(event: DragEvent) {
-      const inside =
-        event.relatedTarget instanceof Node && (event.currentTarget as Node).contains(event.relatedTarget)
-      if (!inside) setOver(false)
-    },
-    onDrop(event: DragEvent) {
-      setOver(false)
-      if (!hasFiles(event) || !event.dataTransfer) return
-      event.preventDefault()
-      onFiles(event.dataTransfer.files)
-    },
-  }
+      // An element is left for another one, or the window is left.
+      setOver(type === 'dragover' || (type === 'dragleave' && event.relatedTarget !== null))
+      if (type === 'drop') uploads.add(dataTransfer.files)
+    }
+    const types = ['dragover', 'dragleave', 'drop'] as const
+    for (const type of types) document.addEventListener(type, onDrag)
+    return () => {
+      for (const type of types) document.removeEventListener(type, onDrag)
+    }
+  }, [uploads])
+  return isOver
 }

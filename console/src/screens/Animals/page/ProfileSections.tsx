@@ -6,6 +6,7 @@ import { showError } from '../../../app/toasts.ts'
 import { Button } from '../../../components/Button.tsx'
 import { Card } from '../../../components/Card.tsx'
 import { ErrorNotice } from '../../../components/ErrorNotice.tsx'
+import { Facts } from '../../../components/Facts.tsx'
 import { Icon } from '../../../components/Icon.tsx'
 import { Name } from '../../../components/Name.tsx'
 import { Notice } from '../../../components/Notice.tsx'
@@ -33,6 +34,24 @@ export function ProfileSections({ draft }: { draft: ProfileDraft }) {
         <Section key={section.title} draft={draft} section={section} />
       ))}
     </>
+  )
+}
+
+/** What can no longer be saved, because the animal was removed. */
+export function UnsavedChanges({ draft }: { draft: ProfileDraft }) {
+  const edited = sections.flatMap(({ fields }) => fields.filter(({ name }) => draft.isEdited(name)))
+  if (edited.length === 0) return null
+  return (
+    <Card title="Not saved" text="You have entered this, and it was not saved before the animal was removed.">
+      <Facts
+        facts={edited.map((spec) => [
+          spec.label,
+          <p key={spec.name} class="listing-text">
+            <Name>{describe(spec, draft.value(spec.name))}</Name>
+          </p>,
+        ])}
+      />
+    </Card>
   )
 }
 

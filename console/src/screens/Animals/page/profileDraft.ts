@@ -60,6 +60,11 @@ export class ProfileDraft {
     return edit ? edit.value : this.#saved.value[name]
   }
 
+  /** Whether a field was changed and is not saved. */
+  isEdited(name: FieldName): boolean {
+    return this.#edits.value.has(name)
+  }
+
   error(name: FieldName): string | undefined {
     return this.#errors.value.get(name)
   }

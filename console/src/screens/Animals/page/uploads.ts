@@ -22,11 +22,13 @@ type Job = {
   body?: Blob
 }
 
-const concurrentMax = 2
 /** How long an upload that is done is shown. */
 const doneMs = 4_000
 
-/** Files that are added as photos of an animal, a few at a time. They go on when another screen is shown. */
+/**
+ * Files that are added as photos of an animal, one after the other, so that the photos have the order of the files. They go
+ * on when another screen is shown.
+ */
 export class Uploads {
   readonly items = signal<readonly Upload[]>([])
   /** Otherwise a toast says what has failed. */
@@ -72,9 +74,9 @@ export class Uploads {
   }
 
   #startNext(): void {
-    const running = this.items.peek().filter(({ state }) => state === 'uploading').length
-    const next = this.items.peek().filter(({ state }) => state === 'queued')
-    for (const { id } of next.slice(0, Math.max(0, concurrentMax - running))) void this.#run(id)
+    const items = this.items.peek()
+    const next = items.find(({ state }) => state === 'queued')
+    if (next && !items.some(({ state }) => state === 'uploading')) void this.#run(next.id)
   }
 
   async #run(id: number): Promise<void> {
@@ -90,7 +92,8 @@ export class Uploads {
       this.#onAdded()
     } catch (thrown) {
       if (isAbort(thrown)) return
-      const { message } = toRequestError(thrown)
+      const error = toRequestError(thrown)
+      const message = error.code === 'pet_not_found' ? 'Someone else has removed this animal.' : error.message
       this.#set(id, 'failed', message)
       if (!this.isShown) showError([withNames`${job.file.name} was not added. `, message])
     }
