@@ -26,8 +26,8 @@ export async function matchCategories(
 
 function match(texts: readonly string[], categories: readonly Category[]): CategoryMatches {
   const byName = new Map<string, bigint>()
-  // The first one with a name counts.
-  for (const { id, name = '' } of categories.toReversed()) byName.set(name, id).set(stem(name), id)
+  // The first one with a name counts, and an exact name before others.
+  for (const { id, name = '' } of categories.toReversed()) byName.set(stem(name), id)
   for (const { id, name = '' } of categories.toReversed()) byName.set(name, id)
   const idOf = (text: string): bigint | undefined =>
     isId(text)
@@ -44,8 +44,11 @@ function match(texts: readonly string[], categories: readonly Category[]): Categ
 /** The names of the categories to add for texts that name none. The first spelling of a kind is its name. */
 export function newCategories(unknown: readonly string[]): string[] {
   const names = new Map<string, string>()
-  for (const text of unknown.toReversed()) names.set(stem(usualKind(text) ?? text), text)
-  return [...names.values()].toReversed()
+  for (const text of unknown) {
+    const kind = stem(usualKind(text) ?? text)
+    if (!names.has(kind)) names.set(kind, text)
+  }
+  return [...names.values()]
 }
 
 /** Adds the categories that are missing, and returns the ids of all. */

@@ -1,5 +1,5 @@
-import { type ImportField, listFields } from './fields.ts'
-import { ambiguousHeading, usualHeadings } from './headings.ts'
+import { type ImportField, listFields, plainFields } from './fields.ts'
+import { usualHeadings } from './headings.ts'
 import type { ColumnRule, Preset } from './preset.ts'
 import type { PresetName } from './presetNames.ts'
 import { isExcluded, presets, recognizePreset } from './presets.ts'
@@ -128,8 +128,9 @@ function addUsualColumns(
 ): void {
   const keys = headings.map(headingKey)
   const taken = new Set([...rules.values()].flat().flatMap(fieldsOf))
-  const idField = isPlain ? 'id' : 'externalId'
-  const rows = [...usualHeadings, [idField, ambiguousHeading] as const]
+  const rows = isPlain
+    ? [...plainHeadings, ...profileHeadings]
+    : [...usualHeadings, ['externalId', 'id'] as const]
   for (const [field, list] of rows) {
     // Another column has been chosen for it. A preset decides alone what the fields that it has are read from.
     if (taken.has(field) && (preset || !isList(field))) continue
@@ -144,6 +145,11 @@ function addUsualColumns(
     if (!isList(field)) taken.add(field)
   }
 }
+
+const petFields: readonly ImportField[] = ['name', 'categoryId', 'category', 'status', 'externalId']
+/** Beside `categoryId`, a pet has exactly these columns. Other columns were ignored in version 1.0. */
+const plainHeadings: typeof usualHeadings = plainFields.map((field) => [field, field])
+const profileHeadings = usualHeadings.filter(([field]) => !petFields.includes(field))
 
 const isRequired = (field: ImportField): boolean =>
   ['name', 'categoryId', 'category', 'externalId'].includes(field)

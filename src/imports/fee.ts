@@ -1,20 +1,23 @@
-import { ValueError, type ValueReader } from './values.ts'
+import { ValueError } from './values.ts'
 
 /** The dollar is the currency of many countries, so its sign says nothing. */
 const signs: Readonly<Record<string, string | undefined>> = { '€': 'EUR', '£': 'GBP', $: undefined }
 const amount = /^([A-Z]{3}|[€£$])?\s*(\d[\d.,' ]{0,15}?)\s*([A-Z]{3}|[€£$])?$/i
 const freeWords = /^(?:free|waived|fee waived|no fee|none)$/i
 
-/** An amount such as "$150", "150.00", "EUR 1.250,00" or "free". */
-export const fee: ValueReader = (text, context) => {
+/** An amount such as "$150", "150.00", "EUR 1.250,00" or "free", in the smallest unit of its currency. */
+export function parseFee(
+  text: string,
+  givenCurrency: string | undefined,
+): { amount: number; currency: string } {
   const [, before, digits, after] = freeWords.test(text) ? ['', '', '0', ''] : (amount.exec(text) ?? [])
   const value = digits === undefined ? undefined : toNumber(digits)
   if (value === undefined) throw new ValueError('must be an amount such as 150 or 150.00 EUR')
   const sign = before || after || '$'
-  const currency = (sign in signs ? (signs[sign] ?? context.currency) : sign)?.toUpperCase()
+  const currency = (sign in signs ? (signs[sign] ?? givenCurrency) : sign)?.toUpperCase()
   if (currency === undefined)
     throw new ValueError('must have a currency such as EUR, unless the currency is given')
-  return { profile: { fee: { amount: minorUnits(value, currency), currency } } }
+  return { amount: minorUnits(value, currency), currency }
 }
 
 /** The last separator is the decimal point if one or two digits follow it. Undefined for other texts. */
@@ -25,13 +28,9 @@ function toNumber(digits: string): number | undefined {
 }
 
 function minorUnits(value: number, currency: string): number {
-  try {
-    const { maximumFractionDigits = 2 } = new Intl.NumberFormat('en', {
-      style: 'currency',
-      currency,
-    }).resolvedOptions()
-    return Math.round(value * 10 ** maximumFractionDigits)
-  } catch {
-    throw new ValueError('must have a currency of ISO 4217 such as EUR')
-  }
+  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat('en', {
+    style: 'currency',
+    currency,
+  }).resolvedOptions()
+  return Math.round(value * 10 ** digits)
 }

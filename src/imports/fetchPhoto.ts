@@ -27,11 +27,7 @@ export async function fetchPhoto(address: string, options: FetchOptions): Promis
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof PhotoError) throw error
-    const reason = connectionProblem(error as Error, timeoutMs)
-    // Old exports have http addresses, which most servers offer over https too.
-    const isPlain = address.startsWith('http:') && reason === addressNotAllowedMessage
-    if (isPlain) return fetchPhoto(address.replace(/^http:/, 'https:'), options)
-    throw new PhotoError(reason)
+    throw new PhotoError(connectionProblem(error as Error, timeoutMs))
   }
 }
 
@@ -39,7 +35,12 @@ export async function fetchPhoto(address: string, options: FetchOptions): Promis
 async function follow(first: URL, options: FetchOptions, ended: AbortSignal): Promise<Uint8Array> {
   let target = first
   for (let followed = 0; followed <= redirectsMax; followed++) {
-    const response = await get(target, options, ended)
+    const response = await get(target, options, ended).catch((error: Error) => {
+      // Old exports have http addresses, which most servers offer over https too.
+      if (target.protocol !== 'http:' || error.message !== addressNotAllowedMessage) throw error
+      target = new URL(target.href.replace(/^http:/, 'https:'))
+      return get(target, options, ended)
+    })
     const { statusCode = 0, headers } = response
     if (statusCode === 200) return readBody(response)
     response.destroy()
@@ -50,7 +51,7 @@ async function follow(first: URL, options: FetchOptions, ended: AbortSignal): Pr
   throw new PhotoError(`The address redirects more than ${redirectsMax} times.`)
 }
 
-function get(target: URL, options: FetchOptions, signal: AbortSignal): Promise<IncomingMessage> {
+async function get(target: URL, options: FetchOptions, signal: AbortSignal): Promise<IncomingMessage> {
   if (target.protocol !== 'https:' && target.protocol !== 'http:')
     throw new PhotoError('The address must begin with https.')
   const lookup = checkedLookup(target, options, signal)

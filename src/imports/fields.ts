@@ -46,6 +46,9 @@ type FieldName = (typeof importFields)[number]
 /** A pair of `attributes` has its name: `attributes.Weight`. Otherwise the heading of the column is its name. */
 export type ImportField = FieldName | `attributes.${string}`
 
+/** The columns of an export in CSV. */
+export const plainFields: readonly ImportField[] = ['id', 'externalId', 'name', 'categoryId', 'status']
+
 /** Several columns can be values of one of these, in their order. */
 export const listFields: readonly ImportField[] = ['breeds', 'colors', 'photos', 'attributes']
 

@@ -12,7 +12,7 @@ export const usualHeadings: readonly (readonly [field: ImportField, headings: st
   ['status', 'status, adoption status, availability'],
   [
     'externalId',
-    'external id, animal id, animal number, animal #, animal no, animal code, intake number, intake #, intake no, shelter id, shelter number, shelter code, pet id, reference, ref, number, no, code, id number',
+    'external id, animal id, animal number, animal no, animal code, intake number, intake no, shelter id, shelter number, shelter code, pet id, reference, ref, number, no, code, id number',
   ],
   ['adoptedOn', 'adopted on, adoption date, date adopted, date of adoption'],
   ['breeds', 'primary breed, main breed, breed 1, breed, breeds'],
@@ -75,6 +75,3 @@ export const usualHeadings: readonly (readonly [field: ImportField, headings: st
     (at) => ['photos', `photo ${at}, picture ${at}, image ${at}`] as const,
   ),
 ]
-
-/** In a file without a column `categoryId`, this is the number in another system, and not the id here. */
-export const ambiguousHeading = 'id'

@@ -33,17 +33,21 @@ export async function* readCsv<T>(
   let file: File<T> | undefined
   let nextLine = 1
   let rest = ''
+  const findHeader = headerFinder(createReader)
   /** Returns the text of a record that may continue, if it has at most `restMax` characters. */
   const read = (text: string, found: Rows<T>, restMax: number): string => {
     for (let start = 0; start < text.length; ) {
-      const delimiter = file?.delimiter ?? findDelimiter(text.slice(0, endOfLine(text, 0)))
+      const delimiter = file?.delimiter ?? findDelimiter(text.slice(start, endOfLine(text, start)))
       const parsed = parseCsvRecord(text, start, delimiter)
       if (typeof parsed === 'number' && text.length - start <= restMax) return text.slice(start)
       const problem = quoteProblem(text, start, parsed, file)
       if (problem) reportCell(problem, file, nextLine, found)
       else if (typeof parsed !== 'number' && !isBlank(parsed.cells)) {
         if (file) readRow(parsed.cells, file.reader, nextLine, found)
-        else file = { reader: createReader(parsed.cells), delimiter }
+        else {
+          const reader = findHeader(parsed.cells)
+          file = reader && { reader, delimiter }
+        }
       }
       // A wrong quotation mark makes only its own line wrong: the next ones may be records.
       const end = problem || typeof parsed === 'number' ? endOfLine(text, start) : parsed.end
@@ -61,7 +65,27 @@ export async function* readCsv<T>(
   }
   const last: Rows<T> = { rows: [], lines: [], problems: [], bytes: 0 }
   read(rest, last, 0)
+  if (!file) findHeader(undefined)
   yield last
+}
+
+const titlesMax = 10
+
+/** Finds the header after the titles of a report, which are rows with one cell. Undefined for a title. */
+function headerFinder<T>(createReader: (header: readonly string[]) => RowReader<T>) {
+  let titles = 0
+  let firstError: unknown
+  return (cells: readonly string[] | undefined): RowReader<T> | undefined => {
+    try {
+      if (cells) return createReader(cells)
+    } catch (error) {
+      firstError ??= error
+      const isTitle = cells?.filter((cell) => cell.trim() !== '').length === 1
+      if (isTitle && titles++ < titlesMax) return undefined
+    }
+    if (firstError !== undefined) throw firstError
+    return undefined
+  }
 }
 
 function quoteProblem<T>(text: string, start: number, parsed: CsvRecord | number, file: File<T> | undefined) {
@@ -101,7 +125,7 @@ function reportCell<T>(
 }
 
 const endOfLine = (text: string, from: number): number => text.indexOf('\n', from) + 1 || text.length
-const isBlank = (cells: readonly string[]): boolean => cells.length === 1 && cells[0]?.trim() === ''
+const isBlank = (cells: readonly string[]): boolean => cells.every((cell) => cell.trim() === '')
 
 function readRow<T>(cells: readonly string[], reader: RowReader<T>, line: number, found: Rows<T>): void {
   try {

@@ -4,7 +4,8 @@ import { externalIdSchema } from '../pets/record.ts'
 import { petNameSchema } from '../pets/schemas.ts'
 import { profileUpdateSchema } from '../profiles/schemas.ts'
 import { recordId } from '../records/resource.ts'
-import { fee } from './fee.ts'
+import type { ImportedAnimal } from './animal.ts'
+import { parseFee } from './fee.ts'
 import type { ImportField } from './fields.ts'
 import { usualKind } from './simplify.ts'
 import {
@@ -18,6 +19,7 @@ import {
   goodWith,
   isUnknown,
   minChildAge,
+  type ReadContext,
   sex,
   size,
   status,
@@ -69,6 +71,12 @@ function withAllDigits(value: string): string {
   return value
 }
 
+function readFee(value: string, context: ReadContext): ImportedAnimal {
+  const { amount, currency } = parseFee(value, context.currency)
+  const fee = validated(profileUpdateSchema.shape.fee, { amount: BigInt(amount), currency })
+  return { profile: { fee } }
+}
+
 const readers: Readonly<Record<Exclude<ImportField, `attributes${string}`>, ValueReader>> = {
   id: (value) => ({ id: validated(recordId, parseInt64(value) ?? value) }),
   externalId: (value) => ({ externalId: validated(externalIdSchema, withAllDigits(value)) }),
@@ -102,7 +110,7 @@ const readers: Readonly<Record<Exclude<ImportField, `attributes${string}`>, Valu
   'goodWith.dogs': goodWith('dogs'),
   'goodWith.cats': goodWith('cats'),
   minChildAge,
-  fee,
+  fee: readFee,
   arrivedOn,
   description: text('description'),
   specialNeedsNotes: text('specialNeedsNotes'),
@@ -140,6 +148,6 @@ const photosIn = (value: string): string[] =>
   value.startsWith('data:')
     ? [value]
     : value
-        .split(value.includes('://') ? /[\s,;|]+/ : /\s*[\n,;|]\s*/)
+        .split(value.includes('://') ? /[\s,;|]+/ : /[\n,;|]/)
         .map((each) => each.trim())
         .filter((each) => each !== '')

@@ -3,7 +3,7 @@ import { attributesMax } from '../profiles/schemas.ts'
 import { type ImportedAnimal, mergeAnimals } from './animal.ts'
 import { type Column, type ColumnOptions, type Columns, recognizeColumns } from './columns.ts'
 import { unmarkFormula } from './csv.ts'
-import type { ImportField } from './fields.ts'
+import { type ImportField, plainFields } from './fields.ts'
 import { LineError } from './problem.ts'
 import type { RowReader } from './readCsv.ts'
 import { headingKey, stem, usualKind } from './simplify.ts'
@@ -34,7 +34,7 @@ export function createAnimalReader(header: readonly string[], options: Recognize
     const cells = withoutBlankEnd(row, columns.headings.length)
     const animal = isPlainFile ? readPlain(cells, columns) : undefined
     if (animal) return animal
-    if (isHeader(cells, columns.headings) || cells.every((cell) => cell.trim() === '')) return undefined
+    if (isHeader(cells, columns.headings)) return undefined
     const cellOf = (heading: string) => cells[at.get(headingKey(heading)) ?? -1]?.trim() ?? ''
     return readAnimal(cells, columns, options, cellOf)
   }
@@ -72,7 +72,6 @@ function withoutBlankEnd(row: readonly string[], length: number): readonly strin
   throw new LineError(`has ${row.length} columns, but the header has ${length}`)
 }
 
-const plainFields: readonly ImportField[] = ['id', 'externalId', 'name', 'categoryId', 'status']
 const isPlainField = ([field]: readonly ImportField[]): boolean => plainFields.some((name) => name === field)
 const plainName = /^(?!\s*$)[^\p{Cc}\p{Cs}]{1,255}$/u
 const plainId = /^[1-9]\d{0,14}$/

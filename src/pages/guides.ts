@@ -22,6 +22,7 @@ const names = [
   'deprecations',
   'console',
   'running',
+  'move-in',
   'commands',
   'deploying',
   'one-machine',

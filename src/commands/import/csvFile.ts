@@ -29,6 +29,7 @@ export class CsvFile {
   readonly #options: ReadOptions
   #columns: Columns | undefined
   #rowCount = 0
+  #hasUnreadableLines = false
   #categoryIds: CategoryIds = new Map()
   /** The names of the categories that are added. */
   newCategories: readonly string[] = []
@@ -40,6 +41,11 @@ export class CsvFile {
   /** No line is about an animal, not even a wrong one. */
   get isEmpty(): boolean {
     return this.#rowCount === 0
+  }
+
+  /** It is not known which animal a wrong line is about. */
+  get hasUnreadableLines(): boolean {
+    return this.#hasUnreadableLines
   }
 
   /** Undefined for an empty file. */
@@ -72,7 +78,9 @@ export class CsvFile {
       const isMerged = this.#columns?.preset?.hasSeveralLines ?? false
       for (const { error, ...problem } of wrong) {
         problems.add(problem)
-        if (error instanceof AnimalLineError) this.staged.addWrong(error.externalId)
+        if (error instanceof AnimalLineError && error.externalId !== undefined)
+          this.staged.addWrong(error.externalId)
+        else this.#hasUnreadableLines = true
       }
       for (const [at, animal] of rows.entries()) this.staged.add(lines[at] as number, animal, isMerged)
       bytesRead += bytes

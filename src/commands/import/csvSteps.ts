@@ -1,4 +1,6 @@
 import { actorText } from '../../actor.ts'
+import { byCommand } from '../../audit/audit.ts'
+import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
@@ -32,6 +34,10 @@ export async function checkMissing(
   if (!columns?.used.some(({ fields }) => fields.includes('externalId')))
     throw new Error(
       '--missing unlist needs a column with the external id, by which animals are found again. Nothing was imported.',
+    )
+  if (file.hasUnreadableLines && !force)
+    throw new Error(
+      'The file has wrong lines without an external id, so which animals the file lacks cannot be told. Correct them, or use --force. Nothing was imported.',
     )
   if (!db) return []
   const found = await findMissing(db, columns.preset?.name ?? '', file.staged.has)
@@ -67,7 +73,7 @@ export async function finishCsv(
   { database, config, csv, options, signal }: Finish,
   missing: readonly number[],
 ): Promise<CsvOutcome> {
-  const unlisted = await unlistAll(database, missing, signal)
+  const unlisted = await unlistAll(database, missing, csv.isEmpty, signal)
   if (!options.photos && options.photosFrom === undefined) return csvOutcome(csv, options, unlisted)
   const { counts, problems } = await importAllPhotos({
     database,
@@ -84,13 +90,22 @@ export async function finishCsv(
 const listedMax = 20
 
 /** Hides the animals that the file does not have any more. Returns how many. */
-async function unlistAll(database: Database, ids: readonly number[], signal: AbortSignal): Promise<number> {
+async function unlistAll(
+  database: Database,
+  ids: readonly number[],
+  isAudited: boolean,
+  signal: AbortSignal,
+): Promise<number> {
   let unlisted = 0
   for (let from = 0; from < ids.length; from += unlistedMax) {
     signal.throwIfAborted()
-    unlisted += await database.write((trx) => {
+    unlisted += await database.write(async (trx) => {
       trx.actor = actorText({ command: 'import' })
-      return unlistMissing(trx, ids.slice(from, from + unlistedMax), systemClock())
+      const now = systemClock()
+      // Otherwise the first transaction with animals has recorded it.
+      if (isAudited && from === 0)
+        await recordAudit(trx, byCommand('import', now), 'database.imported', 'database')
+      return unlistMissing(trx, ids.slice(from, from + unlistedMax), now)
     })
     await database.readableThrough()
   }

@@ -64,8 +64,8 @@ export class StagedAnimals {
   }
 
   /** A wrong line is about this animal. */
-  addWrong(externalId: string | undefined): void {
-    if (externalId !== undefined) this.#addExternalId.run(externalId, null)
+  addWrong(externalId: string): void {
+    this.#addExternalId.run(externalId, null)
   }
 
   has = (externalId: string): boolean => this.#lineOf.get(externalId) !== undefined

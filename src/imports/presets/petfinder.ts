@@ -4,7 +4,10 @@ import type { Preset } from '../preset.ts'
 export const petfinder: Preset = {
   name: 'petfinder',
   title: 'Petfinder',
-  recognizedBy: [['AnimalName', 'PrimaryBreed']],
+  recognizedBy: [
+    ['AnimalName', 'PrimaryBreed', 'NoDogs'],
+    ['AnimalName', 'PrimaryBreed', 'Desc', 'Shots'],
+  ],
   columns: {
     ID: 'externalId',
     AnimalName: 'name',

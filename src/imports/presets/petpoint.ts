@@ -6,8 +6,8 @@ export const petpoint: Preset = {
   title: 'PetPoint',
   recognizedBy: [
     ['Animal #', 'ARN'],
-    ['Animal #', 'Intake Type'],
-    ['Animal #', 'Outcome Type'],
+    ['Animal #', 'Intake Type', 'Primary Breed'],
+    ['Animal #', 'Outcome Type', 'Primary Breed'],
   ],
   columns: {
     'Animal #': 'externalId',
