@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { parseJson, toJson } from '../api/json.ts'
-import { formatCsvRecord, markFormula } from '../imports/csv.ts'
+import { formatCsvRecord, markFormula } from '../imports/csv/csv.ts'
 import { petCsvFields } from '../pets/record.ts'
 import { explainTemporary } from '../records/temporaryDatabase.ts'
 import { countedResources, defaultResource, resources } from '../resources.ts'

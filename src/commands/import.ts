@@ -87,8 +87,9 @@ async function importFile(env: NodeJS.ProcessEnv, file: File, options: Options):
   const rejectWrongLines = () => {
     if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
   }
-  // Before a database is created, unless it decides which other lines are wrong.
-  if (!csv?.hasCategoryNames) rejectWrongLines()
+  // Before a database is created.
+  if (csv && !skipBad) await findUnknownCategories(env, csv, problems)
+  rejectWrongLines()
   const work = async (database: Database, config: Config) => {
     const skippedLines = await file.findWrongLines(database.read)
     rejectWrongLines()
@@ -108,6 +109,19 @@ async function importFile(env: NodeJS.ProcessEnv, file: File, options: Options):
   if (problems.count > 0) console.error(`${problems}`)
   if (problems.count > 0 || (result.csv?.outcome.photos?.failed ?? 0) > 0) process.exitCode = skippedCode
   printImported(json, { ...result, problems }, { withKeys, skipBad })
+}
+
+/** Reads the database, if there is one of this version. Otherwise the import finds them later. */
+async function findUnknownCategories(
+  env: NodeJS.ProcessEnv,
+  csv: CsvFile,
+  problems: Problems,
+): Promise<void> {
+  if (!csv.mayHaveUnknownCategories) return
+  const find = async (database?: Database) => void (await csv.findUnknownCategories(database?.read, problems))
+  await withDatabase(env, find, { noMigrationReason: 'it is only read' }).catch((error: unknown) => {
+    if (error instanceof MissingDatabaseError) return find()
+  })
 }
 
 async function dryRun(env: NodeJS.ProcessEnv, file: File, options: Options): Promise<void> {

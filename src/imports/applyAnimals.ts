@@ -8,7 +8,7 @@ import { findPetsWithProfiles, recordProfileEvents, saveProfile, touchPets } fro
 import { attributesMax } from '../profiles/schemas.ts'
 import type { RecordChange } from '../records/resource.ts'
 import type { ImportedAnimal } from './animal.ts'
-import { daysBetween } from './dates.ts'
+import { daysBetween } from './values/dates.ts'
 
 /** A pet of a file with its profile. */
 export type AnimalRecord = {

@@ -1,7 +1,7 @@
 import type { Category } from '../categories/category.ts'
 import { createCategory, findNamedCategories } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { stem, usualKind } from './simplify.ts'
+import { stem, usualKind } from './values/simplify.ts'
 
 /** The ids of categories by what a file calls them: an id, or a name in any case, singular or plural. */
 export type CategoryIds = ReadonlyMap<string, bigint>

@@ -4,7 +4,7 @@ import type { ColumnRule, Preset } from './preset.ts'
 import type { PresetName } from './presetNames.ts'
 import { isExcluded, presets, recognizePreset } from './presets.ts'
 import { type CellReader, cellReader } from './rules.ts'
-import { headingKey } from './simplify.ts'
+import { headingKey } from './values/simplify.ts'
 
 /** What the caller says about the columns of a file. */
 export type ColumnOptions = {

@@ -5,7 +5,7 @@ import { petfinder } from './presets/petfinder.ts'
 import { petpoint } from './presets/petpoint.ts'
 import { rescuegroups } from './presets/rescuegroups.ts'
 import { shelterluv } from './presets/shelterluv.ts'
-import { headingKey } from './simplify.ts'
+import { headingKey } from './values/simplify.ts'
 
 export const presets: Readonly<Record<PresetName, Preset>> = {
   asm3,

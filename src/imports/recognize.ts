@@ -2,12 +2,12 @@ import { petStatuses } from '../pets/pet.ts'
 import { attributesMax } from '../profiles/schemas.ts'
 import { type ImportedAnimal, mergeAnimals } from './animal.ts'
 import { type Column, type ColumnOptions, type Columns, recognizeColumns } from './columns.ts'
-import { unmarkFormula } from './csv.ts'
+import { unmarkFormula } from './csv/csv.ts'
+import { LineError } from './csv/problem.ts'
+import type { RowReader } from './csv/readCsv.ts'
 import { type ImportField, plainFields } from './fields.ts'
-import { LineError } from './problem.ts'
-import type { RowReader } from './readCsv.ts'
-import { headingKey, stem, usualKind } from './simplify.ts'
-import { type ReadContext, ValueError } from './values.ts'
+import { headingKey, stem, usualKind } from './values/simplify.ts'
+import { type ReadContext, ValueError } from './values/values.ts'
 
 export type RecognizeOptions = ColumnOptions & ReadContext
 

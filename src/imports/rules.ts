@@ -1,10 +1,10 @@
 import { type ImportedAnimal, mergeAnimals } from './animal.ts'
 import type { ImportField } from './fields.ts'
-import { htmlToText } from './html.ts'
 import type { ColumnRule, Texts } from './preset.ts'
-import { readerOf } from './readers.ts'
-import { simplify } from './simplify.ts'
-import { isNo, isUnknown, isYes, type ReadContext, ValueError, type ValueReader } from './values.ts'
+import { htmlToText } from './values/html.ts'
+import { readerOf } from './values/readers.ts'
+import { simplify } from './values/simplify.ts'
+import { isNo, isUnknown, isYes, type ReadContext, ValueError, type ValueReader } from './values/values.ts'
 
 /** Reads the cells of a column. `cellOf` is the cell of the line with another heading. */
 export type CellReader = (

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { lineBytesMax } from '../../src/imports/readText.ts'
+import { lineBytesMax } from '../../src/imports/csv/readText.ts'
 import {
   assertCommandFails,
   cliOnNewDatabase,

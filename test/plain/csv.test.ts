@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { ImportedAnimal } from '../../src/imports/animal.ts'
-import { formatCsvRecord, markFormula, unmarkFormula } from '../../src/imports/csv.ts'
+import { formatCsvRecord, markFormula, unmarkFormula } from '../../src/imports/csv/csv.ts'
 import { readAnimals } from '../support/importedAnimals.ts'
 
 async function read(text: string) {

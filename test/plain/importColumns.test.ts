@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { HeadingsError } from '../../src/imports/columns.ts'
 import { usualHeadings } from '../../src/imports/headings.ts'
-import { headingKey } from '../../src/imports/simplify.ts'
+import { headingKey } from '../../src/imports/values/simplify.ts'
 import { readAnimals } from '../support/importedAnimals.ts'
 
 const read = (name: string) =>

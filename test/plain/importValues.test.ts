@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { parseAge, parseDate } from '../../src/imports/dates.ts'
 import { type ImportField, importFields } from '../../src/imports/fields.ts'
-import { htmlToText } from '../../src/imports/html.ts'
-import { readerOf } from '../../src/imports/readers.ts'
-import { stem } from '../../src/imports/simplify.ts'
-import { type ReadContext, ValueError } from '../../src/imports/values.ts'
+import { parseAge, parseDate } from '../../src/imports/values/dates.ts'
+import { htmlToText } from '../../src/imports/values/html.ts'
+import { readerOf } from '../../src/imports/values/readers.ts'
+import { stem } from '../../src/imports/values/simplify.ts'
+import { type ReadContext, ValueError } from '../../src/imports/values/values.ts'
 import { today } from '../support/importedAnimals.ts'
 
 const read = (field: ImportField, text: string, context: Partial<ReadContext> = {}) =>

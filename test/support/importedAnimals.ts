@@ -1,8 +1,8 @@
 import { type ImportedAnimal, mergeAnimals } from '../../src/imports/animal.ts'
 import type { Columns } from '../../src/imports/columns.ts'
-import { type Problem, problemOf } from '../../src/imports/problem.ts'
-import { readCsv } from '../../src/imports/readCsv.ts'
-import { readText } from '../../src/imports/readText.ts'
+import { type Problem, problemOf } from '../../src/imports/csv/problem.ts'
+import { readCsv } from '../../src/imports/csv/readCsv.ts'
+import { readText } from '../../src/imports/csv/readText.ts'
 import { completeAnimal, createAnimalReader, type RecognizeOptions } from '../../src/imports/recognize.ts'
 
 /** A day on which ages are easy to compute. */

@@ -5,9 +5,9 @@ import type { Database } from '../../database/database.ts'
 import type { Db } from '../../database/db.ts'
 import { addCategories, type CategoryIds, matchCategories, newCategories } from '../../imports/categories.ts'
 import type { Columns } from '../../imports/columns.ts'
-import { LineError } from '../../imports/problem.ts'
-import { readCsv } from '../../imports/readCsv.ts'
-import { readText } from '../../imports/readText.ts'
+import { LineError } from '../../imports/csv/problem.ts'
+import { readCsv } from '../../imports/csv/readCsv.ts'
+import { readText } from '../../imports/csv/readText.ts'
 import {
   AnimalLineError,
   type AnimalReader,
@@ -114,9 +114,11 @@ export class CsvFile {
     return highestId
   }
 
-  /** Whether the categories decide which lines are wrong. */
-  get hasCategoryNames(): boolean {
-    return this.staged.categories.some((text) => !/^-?\d+$/.test(text))
+  /** Lines can be wrong because of their category. */
+  get mayHaveUnknownCategories(): boolean {
+    return (
+      !this.#options.csv?.createCategories && this.staged.categories.some((text) => !/^-?\d+$/.test(text))
+    )
   }
 
   /** Finds the lines whose category is not known, which are left out. Returns their numbers. */

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
-import { formatCsvRecord, markFormula, unmarkFormula } from '../../imports/csv.ts'
-import type { Problem } from '../../imports/problem.ts'
-import { type RowReader, readCsv } from '../../imports/readCsv.ts'
-import { readText } from '../../imports/readText.ts'
+import { formatCsvRecord, markFormula, unmarkFormula } from '../../imports/csv/csv.ts'
+import type { Problem } from '../../imports/csv/problem.ts'
+import { type RowReader, readCsv } from '../../imports/csv/readCsv.ts'
+import { readText } from '../../imports/csv/readText.ts'
 import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
 import type { ImportInput } from './input.ts'
 

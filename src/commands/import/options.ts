@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
-import type { DateOrder } from '../../imports/dates.ts'
 import { importFields, isImportField } from '../../imports/fields.ts'
 import type { PresetName } from '../../imports/presetNames.ts'
+import type { DateOrder } from '../../imports/values/dates.ts'
 import { UsageError } from '../cli.ts'
 import type { ReadOptions } from './records.ts'
 

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
 import { explainUnwritableFile } from '../../database/sqlite/unwritable.ts'
-import type { Problem } from '../../imports/problem.ts'
+import type { Problem } from '../../imports/csv/problem.ts'
 import { counted } from '../cli.ts'
 import { CsvReport } from './csvReport.ts'
 

@@ -2,9 +2,9 @@ import * as z from 'zod'
 import { integer } from '../../api/validation.ts'
 import type { Trx } from '../../database/db.ts'
 import { type AnimalRecord, applyAnimals, findAnimalChanges } from '../../imports/applyAnimals.ts'
-import type { DateOrder } from '../../imports/dates.ts'
+import type { Problem } from '../../imports/csv/problem.ts'
 import type { PresetName } from '../../imports/presetNames.ts'
-import type { Problem } from '../../imports/problem.ts'
+import type { DateOrder } from '../../imports/values/dates.ts'
 import { hasOpenOrders, statusesByOpenOrders } from '../../orders/queries.ts'
 import { countChanges, idMax, noCounts, type Resource, type ResourceRecord } from '../../records/resource.ts'
 import { counters, defaultResource, resourceOf } from '../../resources.ts'
@@ -71,7 +71,7 @@ export type ReadOptions = {
 }
 
 /** How the values of a CSV file are read. */
-export type CsvOptions = {
+type CsvOptions = {
   /** The preset, if the headings do not decide. */
   readonly from: PresetName | undefined
   readonly dateOrder: DateOrder | undefined

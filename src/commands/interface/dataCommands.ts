@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { dateOrders } from '../../imports/dates.ts'
 import { presetNames } from '../../imports/presetNames.ts'
+import { dateOrders } from '../../imports/values/dates.ts'
 import { define, type Example, jsonOption, repeatable } from './define.ts'
 
 /** Adds the commands that read and write data in bulk. */
@@ -46,7 +46,7 @@ const importExamples: readonly Example[] = [
   ['petstore import animals.csv --create-categories --date-order mdy', 'Read a spreadsheet.'],
   [
     'petstore import shelter.csv --map "Pet name=name" --map "Mood=" --external-id Chip',
-    'Read a file with other column names, without the column "Mood". "Chip" identifies an animal.',
+    'Read other headings, ignore "Mood", and identify animals by "Chip".',
   ],
   [
     'petstore import export.csv --from shelterluv --missing unlist --photos',

@@ -1,4 +1,4 @@
-import { fold, separators } from '../listings/words.ts'
+import { fold, separators } from '../../listings/words.ts'
 import { irregularPlurals, kindWords } from './words.ts'
 
 /** The words of a text, without differences of case, accents and punctuation. */

@@ -1,5 +1,5 @@
-import { parseInt64 } from '../api/json.ts'
-import { type PetStatus, petStatuses } from '../pets/pet.ts'
+import { parseInt64 } from '../../api/json.ts'
+import { type PetStatus, petStatuses } from '../../pets/pet.ts'
 import {
   type AgeGroup,
   ageGroups,
@@ -8,8 +8,8 @@ import {
   futureProblem,
   isFutureDate,
   sizes,
-} from '../profiles/profile.ts'
-import type { ImportedAnimal, ImportedProfile } from './animal.ts'
+} from '../../profiles/profile.ts'
+import type { ImportedAnimal, ImportedProfile } from '../animal.ts'
 import { type DateOrder, parseAge, parseDate, parsePartOfDate } from './dates.ts'
 import { simplify, valuesByWord } from './simplify.ts'
 import {

@@ -1,5 +1,5 @@
-import { ApiError } from '../api/errors.ts'
-import { JsonError } from '../api/json.ts'
+import { ApiError } from '../../api/errors.ts'
+import { JsonError } from '../../api/json.ts'
 
 /** A line that cannot be imported. */
 export type Problem = { readonly line: number; readonly reason: string }
