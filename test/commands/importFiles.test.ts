@@ -91,6 +91,8 @@ describe('an import of CSV', { concurrency: 2 }, () => {
   for (const [what, args, text, code, message] of wrong) {
     test(`rejects ${what}, and changes nothing`, async (t) => {
       const cli = await cliOnNewDatabase(t)
+      // The first command notes the environment.
+      await cli.export()
       const before = await contentsOf(cli.env)
       assertCommandFails(await cli.run(['import', '--format', 'csv', ...args], text), code, message)
       assert.deepEqual(await contentsOf(cli.env), before)
