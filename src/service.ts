@@ -119,7 +119,7 @@ async function wire(database: Database, options: WireOptions) {
     isSameDatabase: restore.isSameDatabase,
   })
   const indexer = new ListingIndexer({
-    database,
+    ...common,
     indexDelayMs: bounds.indexDelayMs,
     onFault: (error) => log.error({ err: error }, 'updating the search index failed'),
   })

@@ -1,3 +1,4 @@
+import { adoptionPages } from './adoption/pages.ts'
 import type { Authenticator } from './api/authentication.ts'
 import type { Operation } from './api/operation.ts'
 import type { WebPage } from './api/router.ts'
@@ -41,5 +42,6 @@ export function createPages({
     ...probePages(isReady),
     metricsPage(metrics, authenticator, config.isMetricsOpen),
     photoFilePage,
+    ...adoptionPages({ publicUrl: config.publicUrl, isStaging: config.environment === 'staging' }),
   ]
 }

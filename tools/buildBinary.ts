@@ -24,6 +24,7 @@ const assetPatterns = [
   'docs/guides/*.md',
   'console/dist/index.html',
   'console/dist/assets/*',
+  'src/adoption/assets/*',
   'src/database/migrations/*.sql',
   'src/database/sqlite/checkpointerThread.js',
 ]

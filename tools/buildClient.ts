@@ -26,7 +26,7 @@ await build({
     lib: { entry: 'dist/index.js', formats: ['es'], fileName: () => 'petstore-client.min.js' },
     emptyOutDir: false,
     target: 'es2022',
-    // Vite keeps the white space of ES libraries, which is for other bundlers.
-    rolldownOptions: { output: { minify: true } },
+    // Vite keeps the white space and the annotations of ES libraries, which are for other bundlers.
+    rolldownOptions: { output: { minify: true, comments: false } },
   },
 })

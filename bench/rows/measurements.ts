@@ -1,5 +1,6 @@
 import type { Measurement } from '../measure/context.ts'
 import { rows } from '../targets.ts'
+import { adoptionPage } from './adoptionPage.ts'
 import { importSpeed } from './import.ts'
 import { indexCost } from './indexCost.ts'
 import { readLatency } from './readLatency.ts'
@@ -47,6 +48,7 @@ export const measurements: readonly Measurement[] = [
     rows: [rows.photo, rows.photoUploads],
     run: async (context) => (await import('./photos.ts')).photos.run(context),
   },
+  adoptionPage,
   {
     rows: [rows.madeUpKeysPostgres],
     run: async (context) => (await import('./invalidKeys.ts')).invalidKeys.run(context),

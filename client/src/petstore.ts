@@ -5,7 +5,7 @@ import { Events, Webhooks } from './resources/changes.ts'
 import { Audit, Keys, Limits, Usage } from './resources/operator.ts'
 import { Pets } from './resources/pets.ts'
 import { Listings } from './resources/profiles.ts'
-import { Categories, Inventory, Orders } from './resources/store.ts'
+import { Categories, Inventory, Orders, StoreProfile } from './resources/store.ts'
 import type { RateLimit } from './scheduler.ts'
 
 /** A client of the Petstore API. Create one for each API key and share it: it respects the limits of the key. */
@@ -15,6 +15,8 @@ export class Petstore {
   readonly orders: Orders
   readonly categories: Categories
   readonly inventory: Inventory
+  /** The data of the store itself. */
+  readonly profile: StoreProfile
   readonly events: Events
   readonly webhooks: Webhooks
   readonly limits: Limits
@@ -34,6 +36,7 @@ export class Petstore {
     this.orders = new Orders(http)
     this.categories = new Categories(http)
     this.inventory = new Inventory(http)
+    this.profile = new StoreProfile(http)
     this.events = new Events(http)
     this.webhooks = new Webhooks(http)
     this.limits = new Limits(http)

@@ -26,7 +26,15 @@ import {
   prepareResponse,
 } from './response.ts'
 import { WebPageCache } from './responseCache.ts'
-import { allowedMethods, basePath, type PageAllowance, type Route, Router, type WebPage } from './router.ts'
+import {
+  allowedMethods,
+  basePath,
+  type PageAllowance,
+  pageNotFound,
+  type Route,
+  Router,
+  type WebPage,
+} from './router.ts'
 
 export type PipelineOptions = ExecuteOptions & {
   readonly pages: readonly WebPage[]
@@ -36,8 +44,6 @@ export type PipelineOptions = ExecuteOptions & {
   onFinished(finished: RequestLog): void
 }
 
-const nothingHere =
-  'This path does not exist. The API is under /v1, its reference at /docs, guides at /guides.'
 const pathsOfApi = `${basePath}/`
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
@@ -126,7 +132,8 @@ export class Pipeline {
     try {
       prepared = await this.#runPage(state) // 404, 405, 429
     } catch (thrown) {
-      prepared = failure(state, thrown)
+      const json = failure(state, thrown)
+      prepared = page?.renderError?.(toApiError(thrown)) ?? json
     }
     const response = conditionalResponse(request, prepared)
     const isRejected = state.code !== undefined
@@ -146,7 +153,7 @@ export class Pipeline {
     const isExempt = page?.isExempt && isRead
     const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
     if (exceeded) throw exceeded
-    if (!route || !page) throw new ApiError(apiErrors.not_found, nothingHere)
+    if (!route || !page) throw pageNotFound()
     if (!isRead) throw notAllowed(route)
     const context = { address, params: route.params, now, db: database.unknownCallerDb }
     const key = page.cacheKey?.(request, context)

@@ -47,6 +47,8 @@ const webPageBytesMax = 32 * 1024 * 1024
 export class WebPageCache {
   readonly #database: Database
   readonly #responses = new PageCache(webPageBytesMax)
+  /** Requests for the same page after a change share its rendering. */
+  readonly #running = new Map<string, Promise<PreparedResponse>>()
   #changes = 0
 
   constructor(database: Database) {
@@ -63,10 +65,20 @@ export class WebPageCache {
     const version = this.#database.version() ?? this.#changes
     const cached = this.#responses.get(version, key)
     if (cached) return cached
-    return chain(render(), (response) => {
-      this.#responses.set(version, key, response)
+    const run = `${version} ${key}`
+    const running = this.#running.get(run)
+    if (running) return running
+    const rendered = chain(render(), (response) => {
+      // Not those of addresses that anyone can make up.
+      if (response.status === 200) this.#responses.set(version, key, response)
       return response
     })
+    if (rendered instanceof Promise) {
+      const forget = () => this.#running.delete(run)
+      this.#running.set(run, rendered)
+      rendered.then(forget, forget)
+    }
+    return rendered
   }
 }
 

@@ -1,5 +1,6 @@
 import findMyWay from 'find-my-way'
 import type { MaybePromise } from '../maybePromise.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import type { Method, Operation, ReadContext } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { PreparedResponse } from './response.ts'
@@ -23,6 +24,8 @@ export type WebPage = {
   /** The response is cached under this key until the database changes. Undefined if it must not be cached. */
   cacheKey?(request: ApiRequest, context: Pick<PageContext, 'params' | 'now'>): string | undefined
   serve(request: ApiRequest, context: PageContext): MaybePromise<PreparedResponse>
+  /** The response to a request that fails. Undefined for the usual one, which is JSON. */
+  renderError?(error: ApiError): PreparedResponse | undefined
 }
 
 /**
@@ -32,7 +35,7 @@ export type WebPage = {
 export type PageAllowance = { readonly name: string; readonly perMinute: number }
 
 /** `db` is for reads without a key. */
-type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
+export type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
 
 type Target = { readonly operations: Map<Method, Operation>; readonly page: WebPage | undefined }
 
@@ -74,6 +77,13 @@ export class Router {
     this.#routes.on(anyMethod, path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
   }
 }
+
+/** The error of a path outside the API that has no page. */
+export const pageNotFound = (): ApiError =>
+  new ApiError(
+    apiErrors.not_found,
+    'This path does not exist. The API is under /v1, its reference at /docs, guides at /guides.',
+  )
 
 export function allowedMethods({ operations, page }: Route): string {
   if (page) return page.isPublic ? 'GET, HEAD, OPTIONS' : 'GET, HEAD'

@@ -58,6 +58,8 @@ export type SqlDialect = {
   readonly changeSubject: RawBuilder<number | null>
   /** Whether the column has one of the values. The text of the statement does not depend on how many there are. */
   isIn(column: string, values: readonly (number | bigint | string)[]): RawBuilder<boolean>
+  /** A field of a column that has the JSON text of an object, as text. */
+  jsonText(column: string, field: string): RawBuilder<string | null>
   /** Rows of a table from one parameter, a JSON array. Undefined if a statement for each row is faster. */
   rowsFromJson?(table: string, columns: readonly string[]): RawBuilder<unknown>
   /** Prepares an insert of one row for `Db.insertCompiled`. */

@@ -22,6 +22,7 @@ export const sqliteDialect: SqlDialect = {
     if (values.length === 1) return sql`${column} = ${values[0]}`
     return sql`${column} IN (SELECT value FROM json_each(${`[${values.map(jsonOf).join()}]`}))`
   },
+  jsonText: (column, field) => sql`${sql.ref(column)} ->> ${sql.lit(field)}`,
   // SQLite reports the id by itself.
   returningId: (insert) => insert,
   async lastAssignedId(db, table) {
@@ -73,6 +74,7 @@ export const postgresDialect: SqlDialect = {
   },
   changeSubject: sql`event_subject_1(type, data)`,
   isIn: (name, values) => sql`${sql.ref(name)} = ANY(${values})`,
+  jsonText: (column, field) => sql`${sql.ref(column)}::json ->> ${sql.lit(field)}`,
   rowsFromJson: (table, columns) =>
     sql`SELECT ${sql.join(columns.map((column) => sql.ref(column)))}
       FROM json_populate_recordset(NULL::${sql.table(table)}, ${''})`,

@@ -5,7 +5,8 @@ import type { Db, Trx } from '../database/db.ts'
 import { type EventType, type FeedEvent, isPrivateEvent } from './event.ts'
 
 export const eventRetentionMs = 30 * 24 * 60 * 60 * 1000
-const prunedCursor = 'events.pruned'
+/** The id up to which events were pruned. */
+export const prunedCursor = 'events.pruned'
 const pruneRowsMax = 1_000
 /** More events than a running service records during a restore. */
 const restartGap = 1_000_000
@@ -65,7 +66,6 @@ export async function lastEventId(db: Db, through: number): Promise<number> {
   return row?.id ?? (await lastPrunedEventId(db))
 }
 
-/** The id up to which events were pruned. */
 export const lastPrunedEventId = (db: Db): Promise<number> => readCursor(db, prunedCursor)
 
 /** Deletes a bounded number of events that are older than the retention period. Returns how many. */

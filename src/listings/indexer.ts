@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Trx } from '../database/db.ts'
 import { SharedRun } from '../database/sharedRun.ts'
 import { indexStep, needsIndexing } from './indexing.ts'
 import { searchIndexOf } from './searchIndexes.ts'
@@ -11,10 +11,11 @@ const stepsPerMerge = 4
 const mergesPerRound = 8
 /** How long the indexer pauses after a write while others wait, in multiples of its duration. */
 const pauseRatio = 9
-const pauseMaxMs = 1_000
+const pauseMaxMs = 500
 
 type IndexerOptions = {
   readonly database: Database
+  readonly clock: Clock
   /** Changes of this time are indexed together, so that single writes do not cause as many commits of the index. */
   readonly indexDelayMs: number
   onFault(error: unknown): void
@@ -48,36 +49,54 @@ export class ListingIndexer {
     try {
       await sleep(indexDelayMs, undefined, { signal, ref: false }).catch(() => {})
       if (signal.aborted) return
-      const through = await database.readableThrough()
+      let through = await database.readableThrough()
       // Read before writing: every commit wakes the indexer, so a write without need would never end.
-      while (!signal.aborted && (await needsIndexing(database.read, through)))
-        await this.#write(async (trx) => {
-          await indexStep(trx, through)
-          if (++this.#steps % stepsPerMerge === 0) await searchIndexOf(trx).merge?.(trx)
-          this.#mayMerge = true
-        })
+      let isBehind = await needsIndexing(database.read, through)
+      while (isBehind && !signal.aborted) {
+        isBehind = await this.#step(through)
+        // After each step: on PostgreSQL this gives changes their ids, and a search finds the oldest change by its id.
+        if (isBehind) through = await database.readableThrough()
+      }
       await this.#merge()
     } catch (error) {
       onFault(error)
     }
   }
 
-  async #merge(): Promise<void> {
-    const { database } = this.#options
-    const index = searchIndexOf(database.read)
-    if (!index.merge) return
-    for (let merge = 0; merge < mergesPerRound && this.#mayMerge && !this.#stopping.signal.aborted; merge++)
-      await this.#write(async (trx) => {
-        this.#mayMerge = (await index.merge?.(trx)) ?? false
-      })
+  /** Returns whether there is more to index. */
+  async #step(through: number): Promise<boolean> {
+    const { database, clock } = this.#options
+    const startedAt = performance.now()
+    const progress = await database.write(async (trx) => {
+      const reached = await indexStep(trx, through, clock())
+      // A late step adds more to merge.
+      if (reached === 'late' || ++this.#steps % stepsPerMerge === 0) await searchIndexOf(trx).merge?.(trx)
+      return reached
+    })
+    this.#mayMerge = true
+    // A late index takes the time that it needs: otherwise it would never keep up with continuous changes.
+    if (progress !== 'late') await this.#pause(startedAt)
+    return progress !== 'current'
   }
 
-  /** While other writes wait, they get most of the time: creates would take a third longer otherwise. */
-  async #write(work: (trx: Trx) => Promise<void>): Promise<void> {
+  async #merge(): Promise<void> {
     const { database } = this.#options
-    const startedAt = performance.now()
-    await database.write(work)
-    if (database.stats().writesWaiting === 0) return
+    const { merge } = searchIndexOf(database.read)
+    if (!merge) return
+    for (
+      let merges = 0;
+      merges < mergesPerRound && this.#mayMerge && !this.#stopping.signal.aborted;
+      merges++
+    ) {
+      const startedAt = performance.now()
+      this.#mayMerge = await database.write((trx) => merge(trx))
+      await this.#pause(startedAt)
+    }
+  }
+
+  /** After a write. While other writes wait, they get most of the time: creates would take a third longer otherwise. */
+  async #pause(startedAt: number): Promise<void> {
+    if (this.#options.database.stats().writesWaiting === 0) return
     const pauseMs = Math.min(pauseRatio * (performance.now() - startedAt), pauseMaxMs)
     await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {})
   }

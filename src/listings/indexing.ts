@@ -1,6 +1,7 @@
+import { sql } from 'kysely'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { eventsAfter, lastEventId, lastPrunedEventId } from '../events/queries.ts'
+import { eventsAfter, lastEventId, lastPrunedEventId, prunedCursor } from '../events/queries.ts'
 import { findPetsWithProfiles } from '../profiles/queries.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { termsOf } from './terms.ts'
@@ -14,35 +15,48 @@ const complete = Number.MAX_SAFE_INTEGER
 /** The most that one transaction indexes: other writes wait for it. */
 const petsPerStep = 50
 const eventsPerStep = 500
+/** The index is late if it does not have a change that is older than this. */
+const lateMs = 1_500
+
+/** What a step has reached: all events (`current`), or not all of them, and the index was late or not. */
+type Progress = 'current' | 'behind' | 'late'
 
 /** Only these events change what is indexed. Their `id` is that of the pet. */
 const isIndexedType = (type: string): boolean => type.startsWith('pet.') || type.startsWith('profile.')
 
-/** Whether the index has all pets. It can be a moment behind. */
-export const isIndexComplete = async (db: Db): Promise<boolean> =>
-  (await readCursor(db, filledCursor)) === complete
+/**
+ * Has one row if the index has all pets: when the oldest change was made that it does not have yet, or null. It has no
+ * row while the index is being built, or has to be built again.
+ */
+export const indexState = sql`
+  SELECT (SELECT created_at FROM events WHERE id > followed.value ORDER BY id LIMIT 1) AS pending_since
+  FROM cursors AS followed JOIN cursors AS filled ON filled.name = ${filledCursor} AND filled.value = ${complete}
+  WHERE followed.name = ${followedCursor}
+    AND followed.value >= coalesce((SELECT value FROM cursors WHERE name = ${prunedCursor}), 0)`
 
 export async function needsIndexing(db: Db, through: number): Promise<boolean> {
-  if (!(await isIndexComplete(db))) return true
+  if ((await readCursor(db, filledCursor)) !== complete) return true
   const followed = await readCursor(db, followedCursor)
   return (await lastEventId(db, through)) > followed || (await lastPrunedEventId(db)) > followed
 }
 
 /** Brings the index closer to the events up to the id `through`, by a bounded amount of work. */
-export async function indexStep(trx: Trx, through: number): Promise<void> {
+export async function indexStep(trx: Trx, through: number, now: number): Promise<Progress> {
   // Before anything is read: another instance may do the same.
   const followed = await lockCursor(trx, followedCursor)
   const filled = await readCursor(trx, filledCursor)
   // After a restore, or a long pause, events are missing.
-  const isBehind = (await lastPrunedEventId(trx)) > followed
-  if (filled === 0 || isBehind) await startFilling(trx, through)
-  else if (filled === complete) await follow(trx, followed, through)
+  const areEventsMissing = (await lastPrunedEventId(trx)) > followed
+  if (filled === complete && !areEventsMissing) return follow(trx, followed, through, now)
+  if (filled === 0 || areEventsMissing) await startFilling(trx, through)
   else await fill(trx, filled)
+  return 'behind'
 }
 
-/** Rows that are read from now on contain the changes up to `through`. */
 async function startFilling(trx: Trx, through: number): Promise<void> {
-  await searchIndexOf(trx).clear(trx)
+  // The index is not complete as soon as its first row is deleted.
+  if (await searchIndexOf(trx).clear(trx)) return writeCursor(trx, filledCursor, 0)
+  // Rows that are read from now on contain the changes up to `through`.
   await writeCursor(trx, followedCursor, Math.max(through, await lastPrunedEventId(trx)))
   await fill(trx, 0)
 }
@@ -60,18 +74,22 @@ async function fill(trx: Trx, after: number): Promise<void> {
   await writeCursor(trx, filledCursor, ids.at(-1) ?? complete)
 }
 
-async function follow(trx: Trx, after: number, through: number): Promise<void> {
+async function follow(trx: Trx, after: number, through: number, now: number): Promise<Progress> {
   const events = await eventsAfter(trx, after, eventsPerStep, true, through)
+  const isLate = (events[0]?.createdAt ?? now) < now - lateMs
+  const petsMax = isLate ? searchIndexOf(trx).petsPerLateStep : petsPerStep
   const ids = new Set<number>()
   let last = after
   for (const { id, type, data } of events) {
-    if (ids.size === petsPerStep) break
+    if (ids.size === petsMax) break
     if (isIndexedType(type)) ids.add(JSON.parse(data).id)
     last = id
   }
   await indexPets(trx, [...ids])
   // Another instance may have followed later events.
   await writeCursor(trx, followedCursor, events.length === 0 ? Math.max(after, through) : last)
+  if (events.length < eventsPerStep && last === (events.at(-1)?.id ?? after)) return 'current'
+  return isLate ? 'late' : 'behind'
 }
 
 /** Pets that do not exist any more are removed from the index. */

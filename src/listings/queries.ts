@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { ApiError, apiErrors } from '../api/errors.ts'
 import type { Db } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { findPetsWithProfiles, type PetWithProfile } from '../profiles/queries.ts'
-import { isIndexComplete } from './indexing.ts'
+import { indexState } from './indexing.ts'
 import { type Condition, conditionsOf, hasAge, type ListingFilter, meets, onOffer } from './query.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { facetTermsOf, wordTermsOf } from './terms.ts'
@@ -14,6 +14,8 @@ const petIdMax = Number.MAX_SAFE_INTEGER
 const readsPerPageMax = 20
 const rowsPerRead = 100
 const retryAfterSeconds = '2'
+/** A search fails if the index does not have a change that is older than this. */
+const behindMaxMs = 5_000
 
 /** One page of animals below an id that meet the filter, newest first. */
 export async function findListings(
@@ -23,29 +25,63 @@ export async function findListings(
   filter: ListingFilter,
   now: number,
 ): Promise<PetWithProfile[]> {
-  const statuses = filter.status ?? (filter.isStaff ? petStatuses : onOffer)
   if (hasStatusFilterOnly(filter)) {
-    const ids = await newestIds(db, limit, belowId, statuses, filter.listed === 'any')
+    const ids = await newestIds(db, limit, belowId, statusesOf(filter), filter.listed === 'any')
     return inOrder(await findPetsWithProfiles(db, ids))
   }
-  const conditions = conditionsOf({ ...filter, status: statuses }, now)
+  return inOrder(await findIndexed(db, limit, filter, now, 'find', belowId))
+}
+
+/** The page of animals next above an id that meet the filter, newest first. */
+export const findListingsAbove = async (
+  db: Db,
+  limit: number,
+  aboveId: number,
+  filter: ListingFilter,
+  now: number,
+): Promise<PetWithProfile[]> => inOrder(await findIndexed(db, limit, filter, now, 'findAbove', aboveId))
+
+const statusesOf = ({ status, isStaff }: ListingFilter) => status ?? (isStaff ? petStatuses : onOffer)
+
+/** The animals next to an id that meet the filter, by the index. */
+async function findIndexed(
+  db: Db,
+  limit: number,
+  filter: ListingFilter,
+  now: number,
+  direction: 'find' | 'findAbove',
+  fromId: number,
+): Promise<PetWithProfile[]> {
+  const conditions = conditionsOf({ ...filter, status: statusesOf(filter) }, now)
   const isMatch = (animal: PetWithProfile) =>
     matches(animal, conditions) && hasAge(animal.profile, filter, now)
+  const byDistance = (a: PetWithProfile, b: PetWithProfile) =>
+    direction === 'find' ? b.pet.id - a.pet.id : a.pet.id - b.pet.id
   const found: PetWithProfile[] = []
-  let below = belowId
+  let from = fromId
   for (let read = 0; read < readsPerPageMax; read++) {
     // An age group can exclude many animals of one month.
     const wanted = read === 0 ? limit : Math.max(limit - found.length, rowsPerRead)
-    const [ids, isComplete] = await Promise.all([
-      searchIndexOf(db).find(db, conditions, below, wanted),
-      isIndexComplete(db),
-    ])
-    if (!isComplete) throw unavailable('The search index is being built.')
-    found.push(...inOrder(await findPetsWithProfiles(db, ids)).filter(isMatch))
+    const ids = await findInIndex(db, searchIndexOf(db)[direction](conditions, from, wanted), now)
+    const animals = await findPetsWithProfiles(db, ids)
+    found.push(...animals.filter(isMatch).sort(byDistance))
     if (found.length >= limit || ids.length < wanted) return found.slice(0, limit)
-    below = ids.at(-1) as number
+    from = direction === 'find' ? Math.min(...ids) : Math.max(...ids)
   }
   throw unavailable('Many of these animals have just changed.')
+}
+
+/** Reads the ids and the state of the index with one statement, so that both are of the same moment. */
+async function findInIndex(db: Db, select: RawBuilder<{ id: number }>, now: number): Promise<number[]> {
+  const query = sql<{ id: number | null; pending_since: number | null }>`
+    WITH state AS MATERIALIZED (${indexState})
+    SELECT id, pending_since FROM state LEFT JOIN (${select}) AS found ON true`
+  const { rows } = await query.execute(db)
+  const [first] = rows
+  if (!first) throw unavailable('The search index is being built.')
+  if ((first.pending_since ?? now) < now - behindMaxMs)
+    throw unavailable('The search index does not have the latest changes yet.')
+  return rows.flatMap(({ id }) => id ?? [])
 }
 
 const unavailable = (reason: string) =>

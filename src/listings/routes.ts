@@ -78,7 +78,7 @@ const listListingsOperation = defineOperation('listListings', 'GET /listings', {
   cacheable: 'today',
   summary: 'Search animals',
   description:
-    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change appears in filtered results about a quarter of a second later.',
+    'Returns one page of animals with their profiles and photos, newest first. Filters can be combined. A change usually appears in filtered results within a second. While they lack a change of more than 5 seconds ago, the response is 503 `unavailable`.',
   scope: 'pets:read',
   query: z.object({ limit: pageQuery.limit, ...listingFilterSchema.shape, cursor: pageQuery.cursor }),
   requestHeaders: ifNoneMatchParameter,

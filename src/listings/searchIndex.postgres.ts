@@ -2,13 +2,17 @@ import { sql } from 'kysely'
 import { toTsquery } from './query.ts'
 import type { SearchIndex } from './searchIndex.ts'
 
+const rowsPerClear = 1_000
+
 /** A table of `tsvector`, with a GIN index. */
 export const postgresSearchIndex: SearchIndex = {
-  async find(db, conditions, belowId, limit) {
-    const query = sql<{ id: number }>`
-      SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS hits (id)`
-    return (await query.execute(db)).rows.map(({ id }) => id)
-  },
+  petsPerLateStep: 200,
+  find: (conditions, belowId, limit) => sql`
+    SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS hits (id)`,
+  // Above the first animal of a page, there are as many that match as on the pages before it: few rows are read in vain.
+  findAbove: (conditions, aboveId, limit) => sql`
+    SELECT id FROM listing_terms WHERE terms @@ ${toTsquery(conditions)}::tsquery AND id > ${aboveId}
+    ORDER BY id LIMIT ${limit}`,
   async replace(trx, rows) {
     if (rows.length === 0) return
     await sql`
@@ -20,7 +24,10 @@ export const postgresSearchIndex: SearchIndex = {
   async delete(trx, ids) {
     if (ids.length > 0) await sql`DELETE FROM listing_terms WHERE id = ANY(${ids})`.execute(trx)
   },
+  // Not by TRUNCATE: a search with an older snapshot would see a complete index without rows.
   async clear(trx) {
-    await sql`TRUNCATE listing_terms`.execute(trx)
+    const first = sql`SELECT id FROM listing_terms ORDER BY id LIMIT ${rowsPerClear}`
+    const deleted = await sql`DELETE FROM listing_terms WHERE id = ANY (ARRAY (${first}))`.execute(trx)
+    return Number(deleted.numAffectedRows) === rowsPerClear
   },
 }

@@ -8,12 +8,15 @@ const mergePages = 16
 
 /** An FTS5 table without content. */
 export const sqliteSearchIndex: SearchIndex = {
-  async find(db, conditions, belowId, limit) {
-    const query = sql<{ id: number }>`
-      SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid < ${belowId}
-      ORDER BY rowid DESC LIMIT ${limit}`
-    return (await query.execute(db)).rows.map(({ id }) => id)
-  },
+  // No more, because a step blocks the event loop.
+  petsPerLateStep: 100,
+  // The sum keeps SQLite from compiling the statement for each limit, which it does for a virtual table.
+  find: (conditions, belowId, limit) => sql`
+    SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid < ${belowId}
+    ORDER BY rowid DESC LIMIT ${limit} + 0`,
+  findAbove: (conditions, aboveId, limit) => sql`
+    SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid > ${aboveId}
+    ORDER BY rowid LIMIT ${limit} + 0`,
   async replace(trx, rows) {
     for (const { id, terms } of rows)
       await sql`INSERT OR REPLACE INTO listing_terms (rowid, terms) VALUES (${id}, ${terms.join(' ')})`.execute(
@@ -25,6 +28,7 @@ export const sqliteSearchIndex: SearchIndex = {
   },
   async clear(trx) {
     await sql`INSERT INTO listing_terms (listing_terms) VALUES ('delete-all')`.execute(trx)
+    return false
   },
   // Automatic merges are off, because single writes would take up to 150 ms.
   async merge(trx) {

@@ -13,6 +13,7 @@ const names = [
   'adopting',
   'profiles',
   'search',
+  'adoption-page',
   'paging',
   'errors',
   'limits',

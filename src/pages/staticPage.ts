@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { etagOf } from '../api/etag.ts'
-import { headerBlock, type PreparedResponse } from '../api/response.ts'
+import { type HeaderFields, headerBlock, type PreparedResponse } from '../api/response.ts'
 import type { WebPage } from '../api/router.ts'
 
 /** A page that is the same for every client. */
@@ -40,26 +40,32 @@ export function serveFromMemory(page: StaticPage): WebPage {
   }
 }
 
-async function prepare({ headers, status = 200, render }: StaticPage): Promise<Representations> {
-  const text = await render()
-  const plain = Buffer.from(text)
+async function prepare(page: StaticPage): Promise<Representations> {
+  const text = await page.render()
+  const [plain, zipped] = await Promise.all([represent(text, false, page), represent(text, true, page)])
+  return { plain, zipped }
+}
+
+/** A response with a text, compressed or not. */
+export async function represent(
+  text: string,
+  isZipped: boolean,
+  { status = 200, headers }: { readonly status?: number; readonly headers: HeaderFields },
+): Promise<PreparedResponse> {
   // Runs on the thread pool: the largest page takes 200 ms.
-  const zipped = await compress(plain)
+  const body = isZipped ? await compress(text) : Buffer.from(text)
   const etag = etagOf(text)
-  const represent = (body: Buffer, more: Record<string, string>) => ({
+  return {
     status,
     headers: headerBlock({
       ...headers,
       Vary: 'Accept-Encoding',
       'Content-Length': String(body.length),
-      ...more,
+      // Each representation has a different strong ETag (RFC 9110, 8.8.3.3).
+      ETag: isZipped ? etag.replace(/"$/, '-gzip"') : etag,
+      ...(isZipped && { 'Content-Encoding': 'gzip' }),
     }),
     body,
-  })
-  return {
-    plain: represent(plain, { ETag: etag }),
-    // Each representation has a different strong ETag (RFC 9110, 8.8.3.3).
-    zipped: represent(zipped, { ETag: etag.replace(/"$/, '-gzip"'), 'Content-Encoding': 'gzip' }),
   }
 }
 
@@ -67,7 +73,7 @@ async function prepare({ headers, status = 200, render }: StaticPage): Promise<R
  * Whether a client accepts gzip (RFC 9110, 12.5.3): named by itself, or covered by "*", with a weight above 0.
  * Without the header nothing is compressed.
  */
-function acceptsGzip(acceptEncoding: string | undefined): boolean {
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   let isAnyAccepted = false
   for (const entry of (acceptEncoding ?? '').toLowerCase().split(',')) {
     const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim())

@@ -99,11 +99,11 @@ export const bondedMax = 4
 const summaryLengthMax = 300
 
 /** The beginning of a description, up to the last word that fits. */
-export function summaryOf(description: string | null): string | null {
+export function summaryOf(description: string | null, lengthMax: number = summaryLengthMax): string | null {
   if (description === null) return null
-  const limit = lengthOfFirst(summaryLengthMax, description)
+  const limit = lengthOfFirst(lengthMax, description)
   if (limit === description.length) return description
-  const beginning = description.slice(0, lengthOfFirst(summaryLengthMax + 1, description))
+  const beginning = description.slice(0, lengthOfFirst(lengthMax + 1, description))
   const lastSpace = beginning.search(/\s+\S*$/)
   return `${beginning.slice(0, lastSpace <= 0 ? limit : lastSpace)}…`
 }

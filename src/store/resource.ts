@@ -31,6 +31,7 @@ export const storeResource: Resource<StoreRecord, 'store_profile'> = {
   toRecords: (rows) => rows.map(toStoreProfile),
   schema,
   ...oneByOne(applyStoreProfile, findStoreProfileChange),
+  stateOf: (record) => record,
 }
 
 /** What a record leaves out stays as it is. */

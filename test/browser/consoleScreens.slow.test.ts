@@ -29,6 +29,8 @@ const { api, service, visit } = useConsole(loopbackAllowed, async (test) => {
   await addAnimals(test)
   await addProfile(test)
   await addKeysAndWebhooks(test)
+  const texts = { name: 'Second Chance', about: `${hostile}\nSince 1987.`, phone: '+49 30 1234567' }
+  await test.api('PATCH', '/store/profile', { ...texts, adoptionPage: true })
 })
 after(() => receiver?.stop())
 
@@ -105,6 +107,11 @@ const screens: Screen[] = [
         page.getByText('rate_limit_exceeded').waitFor(),
       ]),
   },
+  {
+    name: 'store',
+    path: () => 'store',
+    ready: (page) => page.getByText('Second Chance').first().waitFor(),
+  },
   { name: 'webhooks', path: () => 'webhooks', ready: (page) => page.getByText('Paused').waitFor() },
   { name: 'webhook', path: () => 'webhooks/1', ready: (page) => page.getByText('Response 503').waitFor() },
   { name: 'audit', path: () => 'audit', ready: (page) => page.getByText('was rotated').waitFor() },
@@ -171,6 +178,7 @@ describe('a screen', () => {
   const requests: Record<string, RegExp> = {
     overview: /\/v1\/store\/inventory/,
     categories: /\/v1\/categories\?/,
+    store: /\/v1\/store\/profile/,
     keys: /\/v1\/keys\?/,
     webhooks: /\/v1\/webhooks\?/,
     audit: /\/v1\/audit\?/,

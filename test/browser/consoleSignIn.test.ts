@@ -16,7 +16,7 @@ describe('sign-in', () => {
     await visitSignIn(async ({ page }) => {
       await signIn(page, key)
       const links = await page.getByRole('navigation').getByRole('link').allTextContents()
-      assert.deepEqual(links, ['Overview', 'Animals', 'Limits', 'Docs'])
+      assert.deepEqual(links, ['Overview', 'Animals', 'Store', 'Limits', 'Docs'])
       await page.goto(`${service.base}/console/orders`)
       await page.getByRole('heading', { name: 'This key cannot see Orders' }).waitFor()
       await page.getByText('orders:read').waitFor()
@@ -47,6 +47,7 @@ describe('sign-in', () => {
           'Animals',
           'Categories',
           'Orders',
+          'Store',
           'Webhooks',
           'Keys',
           'Audit log',

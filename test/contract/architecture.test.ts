@@ -4,9 +4,9 @@ import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { benchSources, importsOf, type Source, sources } from '../support/sources.ts'
 
-/** Every folder with operations. */
+/** Every folder with operations, or with web pages of its own. */
 const features = [
-  ...new Set(sources.filter(({ path }) => /outes\.ts$/.test(path)).map(({ folder }) => folder)),
+  ...new Set(sources.filter(({ path }) => /(?:outes|\/pages)\.ts$/.test(path)).map(({ folder }) => folder)),
 ]
 
 /** What any part may import. */

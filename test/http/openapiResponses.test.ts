@@ -284,6 +284,15 @@ describe('the responses of the service match the document', () => {
     await sendRequest('getListing', 400, { query: '?view=x' })
   })
 
+  test('for the store profile', async () => {
+    const etag = String((await sendRequest('getStoreProfile', 200)).headers.etag)
+    await sendRequest('getStoreProfile', 304, { headers: { 'if-none-match': etag } })
+    const body = { name: 'Second Chance', url: 'https://shelter.example', adoptionPage: true }
+    await sendRequest('updateStoreProfile', 200, { body, headers: { 'if-match': etag } })
+    await sendRequest('updateStoreProfile', 412, { body: {}, headers: { 'if-match': etag } })
+    await sendRequest('updateStoreProfile', 400, { body: { url: 'shelter.example' } })
+  })
+
   test('for events', async () => {
     await sendRequest('listEvents', 200)
     const page = await sendRequest('listEvents', 200, { query: '?after=0&limit=1' })

@@ -13,7 +13,7 @@ function pipelineOf(options: Partial<PipelineOptions>) {
   const pipeline = new Pipeline({
     operations: [],
     pages: [],
-    database: {},
+    database: { onCommit() {}, onExternalChange() {} },
     clock: () => 0,
     trustedProxies: new BlockList(),
     publicUrl: undefined,

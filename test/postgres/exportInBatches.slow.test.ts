@@ -29,6 +29,7 @@ import { emptyProfile } from '../../src/profiles/profile.ts'
 import { recordProfileUpdates, replaceBonds, saveProfile } from '../../src/profiles/queries.ts'
 import type { Resource } from '../../src/records/resource.ts'
 import { defaultResource, resources } from '../../src/resources.ts'
+import { findStoreProfileForUpdate, updateStoreProfile } from '../../src/store/queries.ts'
 import { cliOn } from '../support/commands.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -109,6 +110,8 @@ async function changeEverything({ write }: Database, turn: number): Promise<void
     if (turn % 2) await deleteCategory(trx, category.id, 2)
     const { key } = await createKey(trx, { ...keySettings, name: `Key ${turn}` }, 'staging', byService(2))
     if (turn % 2) await revokeKey(trx, key, byService(2))
+    const profile = await findStoreProfileForUpdate(trx)
+    await updateStoreProfile(trx, { ...profile, name: `Turn ${turn}` }, 2)
   })
 }
 

@@ -13,6 +13,7 @@ import type { Trx } from '../../src/database/db.ts'
 import { eventIdMax, eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
 import { findKey, listKeys } from '../../src/keys/queries.ts'
 import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
+import { findListings } from '../../src/listings/queries.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
@@ -271,6 +272,11 @@ const works: [what: string, work: (trx: Trx) => Promise<unknown>, rowsMax?: numb
   ],
   ['a page of all events', (db) => eventsAfter(db, others / 2, pageMax, true, eventIdMax)],
   ['the newest event', (db) => lastEventId(db, eventIdMax), 1],
+  [
+    'a search',
+    (db) => assert.rejects(findListings(db, pageMax, undefined, { q: 'luna' }, 0), /being built/),
+    1,
+  ],
   ['expired events', (db) => pruneEvents(db, Number.MAX_SAFE_INTEGER), pieceMax],
   ['whether there is something to dispatch', (db) => hasUndispatchedEvents(db, eventIdMax)],
   ['lanes that are due', (db) => dueLanes(db, others * 2)],

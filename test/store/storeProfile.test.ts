@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { cliOnNewDatabase } from '../support/commands.ts'
 import { amplePlan, assertError } from '../support/responses.ts'
+import { serviceFor } from '../support/service.ts'
 
 const { service, call } = useCheckedCalls()
 const path = '/v1/store/profile'
@@ -43,6 +44,12 @@ describe('the store profile', () => {
     assert.equal(status, 200)
     assert.deepEqual(json, empty)
     assert.equal(headers['x-stability'], 'beta')
+  })
+
+  test('has the address of the service that its operator set', async (t) => {
+    const named = await serviceFor(t, { PETSTORE_PUBLIC_URL: 'https://pets.example/' })
+    const { json } = await named.request('GET', path, { key: named.operatorKey })
+    assert.equal(json.publicUrl, 'https://pets.example')
   })
 
   test('returns every field as it was given, keeps the others, and clears with null', async () => {
@@ -132,6 +139,12 @@ describe('an import of the store profile', () => {
     assert.deepEqual(await changes(full, '--dry-run'), { added: 1, changed: 0, unchanged: 0 })
     assert.deepEqual(await changes(full), { added: 1, changed: 0, unchanged: 0 })
     assert.deepEqual(await changes(full), { added: 0, changed: 0, unchanged: 1 })
+    assert.deepEqual(await changes({ phone: null }), { added: 0, changed: 1, unchanged: 0 })
+    const twice = `${record({ phone: '1' })}\n${record({ phone: '1' })}`
+    for (const options of [['--dry-run'], []]) {
+      const { changes } = await cli.json(['import', ...options], twice)
+      assert.deepEqual(changes.storeProfiles, { added: 0, changed: 1, unchanged: 1 }, options.join())
+    }
     assert.deepEqual(await changes({ phone: null }), { added: 0, changed: 1, unchanged: 0 })
     const exported = await cli.export()
     assert.ok(exported.includes(record({ ...full, phone: null })), exported)

@@ -101,6 +101,13 @@ async function categories(): Promise<void> {
   await store.categories.delete(id)
 }
 
+async function storeProfile(): Promise<void> {
+  const ifMatch = headersOf(await store.profile.get()).get('etag')
+  const changed = await store.profile.update({ name: 'Second Chance' }, { ifMatch })
+  await fails(store.profile.update({ name: null }, { ifMatch }), 'precondition_failed')
+  assert.deepEqual(await store.profile.get(), changed)
+}
+
 async function events(): Promise<void> {
   const { items, headers, nextCursor } = await store.events.list({ limit: 2 }).page()
   assert.deepEqual(
@@ -243,6 +250,7 @@ const petId = await pets()
 await profiles(petId)
 await orders(petId)
 await categories()
+await storeProfile()
 await events()
 await webhooks()
 await keys()

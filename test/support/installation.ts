@@ -51,7 +51,7 @@ export async function useInstallation(t: TestContext, { program, cwd, path }: In
   assert.equal((await stopped(again)).code, 0)
 }
 
-async function checkPages({ request }: Server): Promise<void> {
+async function checkPages({ request, operatorKey: key }: Server): Promise<void> {
   const read = async (path: string) => {
     const { status, text } = await request('GET', path)
     assert.equal(status, 200, path)
@@ -63,6 +63,11 @@ async function checkPages({ request }: Server): Promise<void> {
   assert.match(await read('/docs/reference.js'), /createApiReference/)
   assert.match(await read('/guides/keys'), /<h1 id="keys">Keys<\/h1>/)
   assert.equal(JSON.parse(await read('/v1/openapi.json')).openapi, '3.1.0')
+  const body = { name: 'Our shelter', adoptionPage: true }
+  assert.equal((await request('PATCH', '/v1/store/profile', { key, body })).status, 200)
+  const [, stylesheet = ''] = /rel="stylesheet" href="([^"]+)"/.exec(await read('/adopt')) ?? []
+  assert.match(await read(stylesheet), /\.cards/)
+  assert.match(await read('/adopt/embed.js'), /adoptable-animals/)
 }
 
 /** Photos are decoded in another process, which is the same program. The second one uses the memory of the first. */

@@ -10,6 +10,8 @@ import type {
   Operations,
   Order,
   OrderChange,
+  StoreProfileChange,
+  StoreProfile as StoreProfileFields,
 } from '../schema.ts'
 import { Resource } from './resource.ts'
 
@@ -69,5 +71,18 @@ export class Inventory extends Resource {
   /** The number of animals with each status. */
   get(options?: RequestOptions): Promise<InventoryCounts> {
     return this.http.call('getInventory', {}, options)
+  }
+}
+
+/** Beta: this part of the API can still change. */
+export class StoreProfile extends Resource {
+  /** The name of the store, how to reach it, and whether its adoption page is on. */
+  get(options?: RequestOptions): Promise<StoreProfileFields> {
+    return this.http.call('getStoreProfile', {}, options)
+  }
+
+  /** Changes the given fields. `null` clears a field. */
+  update(change: StoreProfileChange, options?: ChangeOptions): Promise<StoreProfileFields> {
+    return this.http.call('updateStoreProfile', { body: change }, options)
   }
 }

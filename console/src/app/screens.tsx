@@ -46,6 +46,13 @@ export const screens: readonly Screen[] = [
     load: () => import('../screens/Orders/Orders.tsx'),
   },
   {
+    path: 'store',
+    name: 'Store',
+    icon: 'store',
+    scopes: ['pets:read'],
+    load: () => import('../screens/Store/Store.tsx'),
+  },
+  {
     path: 'webhooks',
     name: 'Webhooks',
     icon: 'webhook',

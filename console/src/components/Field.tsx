@@ -50,7 +50,7 @@ export function Field({
 type ValueProps = FieldProps & { value: string; onValue(value: string): void }
 
 type TextFieldProps = ValueProps & {
-  type?: 'text' | 'email' | 'url' | 'number' | 'datetime-local'
+  type?: 'text' | 'email' | 'tel' | 'url' | 'number' | 'datetime-local'
   placeholder?: string
   isMultiline?: boolean
 }
@@ -86,18 +86,21 @@ export function TextField(props: TextFieldProps) {
 type CheckFieldProps = {
   label: string
   hint?: string
+  /** What it turns on takes effect at once. */
+  isSwitch?: boolean
   isChecked: boolean
   onChecked(isChecked: boolean): void
 }
 
 /** One choice, on or off. */
-export function CheckField({ label, hint, isChecked, onChecked }: CheckFieldProps) {
+export function CheckField({ label, hint, isSwitch, isChecked, onChecked }: CheckFieldProps) {
   const id = useId()
   return (
     <div>
       <label class="check">
         <input
           type="checkbox"
+          role={isSwitch ? 'switch' : undefined}
           checked={isChecked}
           aria-describedby={hint === undefined ? undefined : id}
           onChange={(event) => onChecked(event.currentTarget.checked)}

@@ -23,6 +23,7 @@ const verbs: Record<string, string> = {
   'webhook.retried': 'was sent a message again',
   'webhook.deleted': 'was deleted',
   'order.customer_erased': "had its adopter's data erased",
+  'store.updated': 'was changed',
   'database.imported': 'had data imported',
   'database.restored': 'was restored from a backup',
 }

@@ -102,6 +102,8 @@ export function describeEvent(event: StoreEvent): EventDescription {
       }
     case 'category.deleted':
       return { icon: 'overview', name: `Category ${event.data.id}`, text: 'was removed' }
+    case 'store.updated':
+      return { icon: 'store', name: 'Store profile', text: 'was changed' }
     case 'key.created':
     case 'key.revoked':
       return { icon: 'key', name: `Key ${event.data.name}`, text: `was ${event.type.slice('key.'.length)}` }
