@@ -53,6 +53,14 @@ export async function listCategories(db: Db, limit: number, aboveId?: bigint): P
   return (await query.execute()).map(toCategory)
 }
 
+const namedMax = 10_000
+
+/** Categories with a name, in order of id. */
+export async function findNamedCategories(db: Db): Promise<Category[]> {
+  const query = db.selectFrom('categories').selectAll().where('name', 'is not', null)
+  return (await query.orderBy('category_id').limit(namedMax).execute()).map(toCategory)
+}
+
 const categoryById = (db: Db, id: bigint) =>
   db.selectFrom('categories').selectAll().where('category_id', '=', id)
 

@@ -18,7 +18,10 @@ export const migrations: readonly Migration[] = [
     postgres: ['0001-initial.postgres', '0001-pets.postgres', '0001-rate-limits.postgres'],
   }),
   fromFiles('profiles', { sqlite: ['0002-profiles.sqlite'], postgres: ['0002-profiles.postgres'] }),
-  fromFiles('store', { sqlite: ['0003-store.sqlite'], postgres: ['0003-store.postgres'] }),
+  fromFiles('store', {
+    sqlite: ['0003-store.sqlite', '0003-imports.sqlite'],
+    postgres: ['0003-store.postgres', '0003-imports.postgres'],
+  }),
 ]
 
 /** Fails unless the database has the schema of this version of the program. The reason says why it is not migrated. */

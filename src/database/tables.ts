@@ -28,6 +28,8 @@ export type Tables = {
     listed: number
     /** JSON text. */
     data: string
+    /** When an import has unlisted the pet, because its file did not have it any more. */
+    missing_since: number | null
   }
   /** Pets that are adopted together. Each pair is stored in both directions. */
   pet_bonds: {
@@ -47,6 +49,8 @@ export type Tables = {
     color: string
     created_at: number
     updated_at: number
+    /** Where an import has got it from: an address, or a file and the hash of its content. */
+    source: string | null
   }
   /** The files of deleted photos stay until a job deletes them. */
   photo_files: {

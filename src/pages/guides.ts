@@ -23,6 +23,7 @@ const names = [
   'deprecations',
   'console',
   'running',
+  'move-in',
   'commands',
   'deploying',
   'one-machine',

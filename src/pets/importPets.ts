@@ -1,13 +1,7 @@
 import { sql } from 'kysely'
 import { ensureCategories } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
-import {
-  addCounts,
-  ConflictError,
-  type ImportCounts,
-  noCounts,
-  type RecordChange,
-} from '../records/resource.ts'
+import { ConflictError, type RecordChange } from '../records/resource.ts'
 import { adoptedOnFor, type PetStatus } from './pet.ts'
 import { lockExternalIds } from './queries.ts'
 import type { PetRecord } from './record.ts'
@@ -33,7 +27,7 @@ export type PetOrders = {
 }
 
 /**
- * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
+ * Adds new pets and changes existing ones, and returns what it did with each, with a number of statements that does not depend on the number of pets, unless
  * several records are about the same pet.
  */
 export async function applyPets(
@@ -41,20 +35,19 @@ export async function applyPets(
   pets: readonly PetRecord[],
   now: number,
   orders: PetOrders,
-): Promise<ImportCounts> {
+): Promise<RecordChange[]> {
   if (pets.some(({ externalId }) => externalId !== undefined)) await lockExternalIds(trx)
   const found = await findPetsOf(trx, pets)
   const repeated = storedIndex(found).firstRepeated(pets)
   if (repeated !== undefined) {
-    const counts = await applyPets(trx, pets.slice(0, repeated), now, orders)
-    addCounts(counts, await applyPets(trx, pets.slice(repeated), now, orders))
-    return counts
+    const changes = await applyPets(trx, pets.slice(0, repeated), now, orders)
+    return [...changes, ...(await applyPets(trx, pets.slice(repeated), now, orders))]
   }
   const storedIds = found.map(({ id }) => id)
   const petIds = [...new Set([...pets.flatMap(({ id }) => id ?? []), ...storedIds])]
   if (storedIds.length === 0 && !(await orders.hasOpenOrders(trx, petIds))) {
     await createPets(trx, pets, now)
-    return { ...noCounts(), added: pets.length }
+    return pets.map(() => 'added')
   }
   // Before the pets, in the order of all locks.
   const categoryIds = pets.map(({ categoryId }) => categoryId)
@@ -65,7 +58,7 @@ export async function applyPets(
   const stored = storedIndex(await findStoredPets(trx, isStored))
   const added: PetRecord[] = []
   const changed: StoredPet[] = []
-  for (const record of pets) {
+  const changes = pets.map((record): RecordChange => {
     const existing = stored.find(record)
     const holder = stored.holderOf(record)
     if (holder && holder.id !== existing?.id)
@@ -74,16 +67,18 @@ export async function applyPets(
       )
     // A pet with an open order has the status that the order gives it, not that of the record.
     const status = statuses.get(existing?.id ?? record.id ?? 0) ?? record.status
-    if (!existing) added.push({ ...record, status })
-    else {
-      const next = merge(existing, { ...record, status }, now)
-      if (!isSame(existing, next)) changed.push(next)
+    if (!existing) {
+      added.push({ ...record, status })
+      return 'added'
     }
-  }
+    const next = merge(existing, { ...record, status }, now)
+    if (isSame(existing, next)) return 'unchanged'
+    changed.push(next)
+    return 'changed'
+  })
   await updatePets(trx, changed, now)
   if (added.length > 0) await createPets(trx, added, now)
-  const unchanged = pets.length - added.length - changed.length
-  return { added: added.length, changed: changed.length, unchanged }
+  return changes
 }
 
 /** What an import of these pets would do. */

@@ -7,8 +7,8 @@ import { petNameSchema } from './schemas.ts'
 const sourceLengthMax = 40
 
 /** The name of an animal in another system. Without spaces around it, which CSV does not keep. */
-const externalIdSchema = nonBlankText(255, 'Identifies the animal in another system.').transform((text) =>
-  text.trim(),
+export const externalIdSchema = nonBlankText(255, 'Identifies the animal in another system.').transform(
+  (text) => text.trim(),
 )
 
 export const petRecordSchema = z.object({

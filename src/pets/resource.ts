@@ -1,4 +1,4 @@
-import { identityCounter, type Resource } from '../records/resource.ts'
+import { countChanges, identityCounter, type Resource } from '../records/resource.ts'
 import { PetConflicts } from './conflicts.ts'
 import { applyPets, externalKey, findPetChanges, type PetOrders, petsPerStatement } from './importPets.ts'
 import { type PetRecord, parsePetFast, petRecordSchema } from './record.ts'
@@ -26,7 +26,7 @@ export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => (
   parseFast: parsePetFast,
   conflicts: () => new PetConflicts(),
   batchMax: petsPerStatement,
-  apply: (trx, pets, now) => applyPets(trx, pets, now, orders),
+  apply: async (trx, pets, now) => countChanges(await applyPets(trx, pets, now, orders)),
   findChanges: findPetChanges,
   identitiesOf: (record) =>
     [record.id, record.externalId === undefined ? undefined : externalKey(record)].filter(

@@ -5,6 +5,7 @@ export const photoBytesMax = 10 * 1024 * 1024
 export const photoPixelsMax = 50_000_000
 export const altLengthMax = 1_000
 export const captionLengthMax = 1_000
+export const photoSourceLengthMax = 2_048
 
 /** The media types that can be uploaded. */
 export const uploadTypes = ['image/jpeg', 'image/png', 'image/webp'] as const

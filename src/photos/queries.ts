@@ -56,16 +56,16 @@ async function insertFiles(
     await trx.insertInto('photo_files').values({ photo_id: photoId, name, bytes }).execute()
 }
 
-/** Adds a new photo after the others. */
+/** Adds a new photo after the others. An import says where it is from. */
 export async function addPhoto(
   trx: Trx,
   petId: number,
   position: number,
   { files, ...size }: DecodedPhoto,
   now: number,
-  alt: string | null = null,
+  { alt = null, source = null }: { readonly alt?: string; readonly source?: string | null } = {},
 ): Promise<PhotoRow> {
-  const texts = { alt, caption: null }
+  const texts = { alt, caption: null, source }
   const times = { created_at: now, updated_at: now }
   const row = await insertPhoto(trx, { pet_id: petId, position, ...texts, ...size, ...times }, files)
   await recordPhotoEvent(trx, row, 'photo.added', now)

@@ -22,6 +22,7 @@ import {
   photoFileNames,
   photoFilesBytesMax,
   photoHeightMax,
+  photoSourceLengthMax,
   photosPerPetMax,
   photoWidthMax,
 } from './photo.ts'
@@ -55,6 +56,8 @@ const schema = z.object({
   color: z.string().regex(/^#[0-9a-f]{6}$/, 'must be a color such as #8a7f6d'),
   createdAt: recordTime,
   updatedAt: recordTime,
+  /** Where an import of CSV has got it from. */
+  source: boundedText(photoSourceLengthMax).optional(),
   files: filesSchema,
 })
 type PhotoRecord = z.output<typeof schema>
@@ -98,6 +101,7 @@ const toRecord = (row: PhotoRow, files: ReadonlyMap<string, Uint8Array>): object
   color: row.color,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
+  source: row.source ?? undefined,
   files: Object.fromEntries(
     photoFileNames.map((name) => [name, Buffer.from(files.get(name) ?? []).toString('base64')]),
   ),
@@ -132,9 +136,9 @@ async function applyPhoto(trx: Trx, record: PhotoRecord, now: number): Promise<[
   else {
     if ((await photosOf(trx, petId)).length >= photosPerPetMax)
       throw new ConflictError(`Animal ${petId} has ${photosPerPetMax} photos already.`)
-    const { width, height, color, createdAt: created_at, updatedAt: updated_at } = record
-    const row = { token, pet_id: petId, position, alt, caption, width, height, color, created_at, updated_at }
-    await insertPhoto(trx, row, files)
+    const { width, height, color, createdAt: created_at, updatedAt: updated_at, source = null } = record
+    const row = { token, pet_id: petId, position, alt, caption, width, height, color, source }
+    await insertPhoto(trx, { ...row, created_at, updated_at }, files)
   }
   // An animal of another database keeps the time of its last change.
   if (stored) await touchPet(trx, petId, now)

@@ -9,7 +9,7 @@ export const profileErrors = defineErrors({
 
 const urlLengthMax = 2_048
 const feeMax = 1_000_000_000
-const attributesMax = 32
+export const attributesMax = 32
 
 const currencies = new Set(Intl.supportedValuesOf('currency'))
 

@@ -127,6 +127,12 @@ export function addCounts(total: ImportCounts, counts: ImportCounts): void {
   for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
 }
 
+export function countChanges(changes: readonly RecordChange[]): ImportCounts {
+  const counts = noCounts()
+  for (const change of changes) counts[change]++
+  return counts
+}
+
 /** For a resource whose records are applied one by one. `apply` returns the change, and the remarks. */
 export const oneByOne = <Imported extends ResourceRecord>(
   apply: (trx: Trx, record: Imported, now: number) => Promise<readonly [RecordChange, ...remarks: string[]]>,

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
-import { lineBytesMax } from '../../src/commands/import/readText.ts'
+import { lineBytesMax } from '../../src/imports/csv/readText.ts'
 import {
   assertCommandFails,
   cliOn,

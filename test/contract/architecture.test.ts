@@ -19,6 +19,7 @@ const parts = [
   'auth',
   'banReporter',
   'config',
+  'imports',
   'limits',
   'openapi',
   'operations',
@@ -46,6 +47,7 @@ const arrows: Record<string, readonly string[]> = {
   webPages: [...features, ...foundation, 'config', 'openapi', 'pages', 'telemetry'],
   resources: [...features, ...foundation, 'records'],
   records: foundation,
+  imports: [...features, ...foundation, 'records'],
   // PETSTORE_ADMIN_KEY is checked like any other API key.
   config: ['auth', 'editDistance'],
   pages: [...foundation, 'config', 'openapi', 'telemetry'],

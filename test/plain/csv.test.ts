@@ -1,27 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { formatCsvRecord, markFormula, unmarkFormula } from '../../src/commands/import/csv.ts'
-import type { Problem } from '../../src/commands/import/problems.ts'
-import { readRecords } from '../../src/commands/import/readRecords.ts'
-import type { PetRecord } from '../../src/pets/record.ts'
-
-const options = { format: 'csv', withKeys: false, map: new Map(), externalId: undefined } as const
+import type { ImportedAnimal } from '../../src/imports/animal.ts'
+import { formatCsvRecord, markFormula, unmarkFormula } from '../../src/imports/csv/csv.ts'
+import { readAnimals } from '../support/importedAnimals.ts'
 
 async function read(text: string) {
-  const pets: PetRecord[] = []
-  const problems: Problem[] = []
-  const source = (async function* () {
-    yield Buffer.from(text)
-  })()
-  for await (const batch of readRecords(source, options)) {
-    pets.push(...(batch.records as PetRecord[]))
-    problems.push(...batch.problems)
-  }
-  return { pets, problems }
+  const { animals, problems } = await readAnimals(text)
+  return { pets: animals, problems }
 }
 
-const namesOf = (pets: readonly PetRecord[]) => pets.map(({ name }) => name)
+const namesOf = (pets: readonly ImportedAnimal[]) => pets.map(({ name }) => name)
 const csv = (...rows: string[]) => rows.map((row) => `${row}\r\n`).join('')
 
 describe('a stray quotation mark makes its line wrong, names the column, and merges nothing', () => {
@@ -148,7 +137,7 @@ describe('for every file', () => {
       const { pets, problems } = await read(fileOf(all, newline))
       assert.deepEqual(problems, [])
       assert.deepEqual(
-        pets.map(({ name, categoryId }) => [name, Number(categoryId)]),
+        pets.map(({ name, category }) => [name, Number(category)]),
         all.map(({ name, categoryId }) => [unmarkFormula(name), categoryId]),
       )
     })

@@ -6,6 +6,7 @@ import { applyFile } from '../../src/commands/import/applyFile.ts'
 import { checkFile, FileConflicts } from '../../src/commands/import/checkFile.ts'
 import { type ImportInput, openInput } from '../../src/commands/import/input.ts'
 import { Problems } from '../../src/commands/import/problems.ts'
+import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
@@ -28,7 +29,9 @@ async function checkedFileFor(t: TestContext) {
   const apply = (interfere?: () => Promise<unknown> | unknown) => {
     const source: ImportInput = interfere ? { ...input, open: () => pausing(input, interfere) } : input
     const config = readConfig(env)
-    return applyFile(database, source, checked, { config, skipBad: false, skippedLines: new Set(), signal })
+    const batches = () => readRecords(source.open(), options)
+    const applyOptions = { config, skipBad: false, skippedLines: new Set<number>(), signal }
+    return applyFile(database, source, { ...checked, batches }, applyOptions)
   }
   const countPets = async () => (await database.read.selectFrom('pets').select('id').execute()).length
   return { file, apply, countPets }

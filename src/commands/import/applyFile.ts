@@ -13,7 +13,6 @@ import { Progress } from '../output/progress.ts'
 import { addKindCounts, applyRecords, type KindCounts, transactionMaxMs } from './applyRecords.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
-import { readRecords } from './readRecords.ts'
 import type { Batch } from './records.ts'
 import { committedLine, forgetImport, recordLine } from './resume.ts'
 
@@ -27,25 +26,27 @@ type ApplyOptions = {
   /** Correct lines that are left out too. */
   readonly skippedLines: ReadonlySet<number>
   readonly signal: AbortSignal
+  /** Called with the records of each transaction, after it was committed. */
+  onApplied?(records: readonly ResourceRecord[], lines: readonly number[]): void
 }
 
 /** Writes a checked file in batches. An interrupted import continues after its last batch. */
 export async function applyFile(
   database: Database,
   input: ImportInput,
-  { options, digest, highestIds }: CheckedFile,
-  { config, skipBad, skippedLines, signal }: ApplyOptions,
+  { digest, highestIds, batches }: CheckedFile,
+  { config, skipBad, skippedLines, signal, onApplied }: ApplyOptions,
 ): Promise<{ counts: KindCounts; resumedAfterLine: number }> {
   // The events so far get their ids before the feed continues after those of the file.
   await database.allReadableThrough()
   // The database must not assign an id that a record of the file has.
   for (const [{ counter }, id] of highestIds) await database.write(async (trx) => counter?.reserve(trx, id))
   const resumedAfterLine = await committedLine(database.read, digest)
-  const { done, add, flush } = createBatchWriter(database, digest, resumedAfterLine)
+  const { done, add, flush } = createBatchWriter(database, digest, resumedAfterLine, onApplied)
   using progress = new Progress('Importing')
   let bytesRead = 0
   try {
-    for await (const batch of readRecords(input.open(), options)) {
+    for await (const batch of batches()) {
       signal.throwIfAborted()
       // Its lines would not be those that were checked.
       await input.assertUnchanged()
@@ -81,7 +82,12 @@ function explain(error: unknown, committedLine: number, config: Config): Error {
 }
 
 /** Collects records and writes them in transactions, together with the number of the last line. */
-function createBatchWriter(database: Database, digest: string, resumedAfterLine: number) {
+function createBatchWriter(
+  database: Database,
+  digest: string,
+  resumedAfterLine: number,
+  onApplied: ApplyOptions['onApplied'],
+) {
   const counts: KindCounts = new Map()
   const done = { counts, written: 0, committedLine: resumedAfterLine }
   let records: ResourceRecord[] = []
@@ -106,6 +112,7 @@ function createBatchWriter(database: Database, digest: string, resumedAfterLine:
       })
       done.committedLine = lines[applied - 1] as number
       isRecorded = true
+      onApplied?.(batch.slice(0, applied), lines.slice(0, applied))
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
       if (performance.now() - yieldedAt > transactionMaxMs) {

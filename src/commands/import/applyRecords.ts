@@ -24,7 +24,7 @@ export async function applyRecords(trx: Trx, records: readonly ResourceRecord[],
     const endMax = Math.min(applied + kind.batchMax, records.length)
     let end = applied + 1
     while (end < endMax && kindAt(end) === kind) end++
-    addKindCounts(counts, kind, await kind.apply(trx, records.slice(applied, end), now))
+    addKindCounts(counts, kind.countsAs ?? kind, await kind.apply(trx, records.slice(applied, end), now))
     applied = end
   }
   return { applied, counts }

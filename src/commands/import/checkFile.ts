@@ -7,18 +7,19 @@ import { Progress } from '../output/progress.ts'
 import type { ImportInput } from './input.ts'
 import type { Problems } from './problems.ts'
 import { readRecords } from './readRecords.ts'
-import type { ReadOptions } from './records.ts'
+import type { Batch, ReadOptions } from './records.ts'
 import { committedLine } from './resume.ts'
 
 export type CheckedFile = {
-  readonly options: ReadOptions
   /** Identifies the file and the options that decide how it is read. */
   readonly digest: string
   /** The highest id of each resource whose ids the service assigns. */
   readonly highestIds: ReadonlyMap<Resource, number>
+  /** The records, from the start of the file. */
+  batches(): AsyncIterable<Batch>
 }
 
-/** Validates every line. What depends on the database or on other lines is added to `conflicts`. */
+/** Validates every line of NDJSON. What depends on the database or on other lines is added to `conflicts`. */
 export async function checkFile(
   input: ImportInput,
   options: ReadOptions,
@@ -46,7 +47,7 @@ export async function checkFile(
     checked += batch.records.length
     progress.show(checked, 'lines', bytesRead / input.bytes)
   }
-  return { options, digest: hash.digest('hex'), highestIds }
+  return { digest: hash.digest('hex'), highestIds, batches: () => readRecords(input.open(), options) }
 }
 
 /** The conflicts of the records of a file, of all resources. */

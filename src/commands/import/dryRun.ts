@@ -2,11 +2,10 @@ import { hash } from 'node:crypto'
 import { toJson } from '../../api/json.ts'
 import { systemClock } from '../../clock.ts'
 import type { Db } from '../../database/db.ts'
-import { noCounts, type RecordChange, type Resource, type ResourceRecord } from '../../records/resource.ts'
+import { noCounts, type RecordChange, type ResourceRecord } from '../../records/resource.ts'
 import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
-import { resourceOf } from '../../resources.ts'
 import { addKindCounts, type KindCounts } from './applyRecords.ts'
-import type { Batch } from './records.ts'
+import { type Batch, kindOf, type RecordKind } from './records.ts'
 
 /** Counts what an import would change. Without a database, everything would be added. */
 export async function findChanges(
@@ -20,17 +19,17 @@ export async function findChanges(
   for await (const { records, lines } of batches) {
     signal.throwIfAborted()
     const wanted = records.filter((_, at) => isWanted(lines[at] as number))
-    for (const [resource, all] of Map.groupBy(wanted, ({ type }) => resourceOf(type))) {
-      if (!resource) continue
-      for (let from = 0; from < all.length; from += resource.batchMax) {
-        const some = all.slice(from, from + resource.batchMax)
+    for (const [kind, all] of Map.groupBy(wanted, ({ type }) => kindOf(type))) {
+      if (!kind?.findChanges) continue
+      for (let from = 0; from < all.length; from += kind.batchMax) {
+        const some = all.slice(from, from + kind.batchMax)
         const found = noCounts()
         const changes: readonly RecordChange[] = db
-          ? await resource.findChanges(db, some, systemClock())
+          ? await kind.findChanges(db, some, systemClock())
           : some.map(() => 'added')
         for (const [at, change] of changes.entries())
-          found[seen.changeAfter(resource, some[at] as ResourceRecord, change)]++
-        addKindCounts(counts, resource, found)
+          found[seen.changeAfter(kind, some[at] as ResourceRecord, change)]++
+        addKindCounts(counts, kind.countsAs ?? kind, found)
       }
     }
   }
@@ -48,8 +47,8 @@ function createSeenRecords() {
   )
   return {
     /** What a record does after those before it. `change` is what it would do without them. */
-    changeAfter(resource: Resource, record: ResourceRecord, change: RecordChange): RecordChange {
-      const { type, identitiesOf, stateOf } = resource
+    changeAfter(kind: RecordKind, record: ResourceRecord, change: RecordChange): RecordChange {
+      const { type, identitiesOf, stateOf } = kind
       const identities = identitiesOf?.(record) ?? [record.id as number | bigint]
       const state = stateOf ? hash('sha256', toJson(stateOf(record))) : null
       // The first identity decides. All are stored.

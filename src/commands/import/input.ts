@@ -3,7 +3,7 @@ import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { explainUnwritable } from '../../database/sqlite/unwritable.ts'
-import { chunkBytes } from './readText.ts'
+import { chunkBytes } from '../../imports/csv/readText.ts'
 import type { ReadOptions } from './records.ts'
 
 /** A file that can be read several times. */

@@ -1,11 +1,8 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
-import { ApiError } from '../../api/errors.ts'
-import { JsonError } from '../../api/json.ts'
 import { explainUnwritableFile } from '../../database/sqlite/unwritable.ts'
+import type { Problem } from '../../imports/csv/problem.ts'
 import { counted } from '../cli.ts'
-
-/** A line that cannot be imported. */
-export type Problem = { readonly line: number; readonly reason: string }
+import { CsvReport } from './csvReport.ts'
 
 /** The most problems that are listed. A report has all of them. */
 const listedMax = 20
@@ -15,26 +12,38 @@ export class Problems {
   count = 0
   readonly listed: Problem[] = []
   readonly #report: number | undefined
+  readonly #csvReport: CsvReport | undefined
 
-  constructor(reportFile: string | undefined, inputFile: string | undefined) {
+  /** The report is NDJSON, or CSV if the file that is imported is. */
+  constructor(reportFile: string | undefined, inputFile: string | undefined, isCsv = false) {
     this.#report = reportFile === undefined ? undefined : openReport(reportFile, inputFile)
+    const isCsvReport = isCsv && !/\.(?:ndjson|jsonl|json)$/i.test(reportFile ?? '')
+    this.#csvReport = this.#report !== undefined && isCsvReport ? new CsvReport(this.#report) : undefined
   }
 
   add(problem: Problem): void {
     this.count++
     if (this.listed.length < listedMax) this.listed.push(problem)
-    if (this.#report !== undefined) writeSync(this.#report, `${JSON.stringify(problem)}\n`)
+    if (this.#csvReport) this.#csvReport.add(problem)
+    else if (this.#report !== undefined) writeSync(this.#report, `${JSON.stringify(problem)}\n`)
+  }
+
+  /** Writes a report in CSV, with the cells of the wrong lines. */
+  async writeCsvReport(...file: Parameters<CsvReport['write']>): Promise<void> {
+    await this.#csvReport?.write(...file)
   }
 
   /** One line for each, and the number of those that are not listed. */
   toString(): string {
-    const lines = this.listed.map(({ line, reason }) => `Line ${line}: ${reason}`)
+    const sorted = this.listed.toSorted((a, b) => a.line - b.line)
+    const lines = sorted.map(({ line, reason }) => `Line ${line}: ${reason}`)
     const more = this.count - this.listed.length
     if (more > 0) lines.push(`${counted(more, 'more wrong line')}. --report FILE lists all.`)
     return lines.join('\n')
   }
 
   close(): void {
+    this.#csvReport?.close()
     if (this.#report !== undefined) closeSync(this.#report)
   }
 }
@@ -56,17 +65,4 @@ function openReport(file: string, inputFile = '-'): number {
     throw new Error(`The report cannot be written (${(error as Error).message}).`, { cause: error })
   }
   throw new Error('The report must be another file than the import.')
-}
-
-/** A line is wrong. Any other error stops the import, even with --skip-bad. */
-export class LineError extends Error {}
-
-/** What is wrong with a line. Rethrows all other errors. */
-export function problemOf(error: unknown): string {
-  if (error instanceof LineError) return error.message
-  // The parser counts lines within the text, which is always one line.
-  if (error instanceof JsonError) return error.message.replace(/^line 1, /, '')
-  if (error instanceof ApiError && error.details)
-    return error.details.map(({ path, message }) => `${path.slice(1)} ${message}`).join('; ')
-  throw error
 }

@@ -1,22 +1,19 @@
 import { parseJson } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
+import { LineError, type Problem, problemOf } from '../../imports/csv/problem.ts'
+import { readText, type TextChunk } from '../../imports/csv/readText.ts'
 import type { ResourceRecord } from '../../records/resource.ts'
 import { countedResources, counters, defaultResource, resourceOf } from '../../resources.ts'
 import { listOf } from '../counts.ts'
-import { LineError, type Problem, problemOf } from './problems.ts'
-import { readCsv } from './readCsv.ts'
-import { readText, type TextChunk } from './readText.ts'
 import { type Batch, headerType, kindOf, type ReadOptions } from './records.ts'
 
-/** Reads and validates a file in chunks. */
+/** Reads and validates a file of NDJSON in chunks. */
 export async function* readRecords(
   source: AsyncIterable<Buffer>,
   options: ReadOptions,
   onBytes?: (bytes: Buffer) => void,
 ): AsyncGenerator<Batch> {
-  const chunks = readText(source, onBytes)
-  if (options.format === 'csv') yield* readCsv(chunks, options)
-  else for await (const chunk of chunks) yield readLines(chunk, options)
+  for await (const chunk of readText(source, onBytes)) yield readLines(chunk, options)
 }
 
 function readLines({ text, line: firstLine, bytes, problems }: TextChunk, options: ReadOptions): Batch {
@@ -62,7 +59,7 @@ function parseRecord(text: string, line: number, { withKeys, externalId }: ReadO
   const value = parseJson(text.replace(/^\ufeff/, ''))
   const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
   const kind = fields && kindOf(fields.type)
-  if (!kind) throw new LineError(unknownType)
+  if (!fields || !kind?.schema) throw new LineError(unknownType)
   const privileged = withKeys ? undefined : contentRequiringWithKeys(fields)
   if (privileged !== undefined) throw new Error(`Line ${line}: ${privileged} ${needsWithKeys}`)
   const id = externalId === undefined ? null : (fields[externalId] ?? null)

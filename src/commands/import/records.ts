@@ -1,9 +1,13 @@
 import * as z from 'zod'
 import { integer } from '../../api/validation.ts'
 import type { Trx } from '../../database/db.ts'
-import { idMax, noCounts, type Resource, type ResourceRecord } from '../../records/resource.ts'
-import { counters, resourceOf } from '../../resources.ts'
-import type { Problem } from './problems.ts'
+import { type AnimalRecord, applyAnimals, findAnimalChanges } from '../../imports/applyAnimals.ts'
+import type { Problem } from '../../imports/csv/problem.ts'
+import type { PresetName } from '../../imports/presetNames.ts'
+import type { DateOrder } from '../../imports/values/dates.ts'
+import { hasOpenOrders, statusesByOpenOrders } from '../../orders/queries.ts'
+import { countChanges, idMax, noCounts, type Resource, type ResourceRecord } from '../../records/resource.ts'
+import { counters, defaultResource, resourceOf } from '../../resources.ts'
 
 export const formatVersion = 1
 
@@ -15,10 +19,16 @@ const headerSchema = z.object({
 })
 
 /** What the reader and the writer of a file need of a resource. */
-export type RecordKind = Pick<Resource, 'schema' | 'batchMax' | 'apply'>
+export type RecordKind = Pick<Resource, 'batchMax' | 'apply'> &
+  Partial<Pick<Resource, 'schema' | 'findChanges' | 'identitiesOf' | 'stateOf'>> & {
+    readonly type: string
+    /** Its records are counted with those of this resource. */
+    readonly countsAs?: Resource
+  }
 
 /** The first line of an export continues the counters of the other database. */
 const header: RecordKind = {
+  type: headerType,
   schema: headerSchema,
   batchMax: 1,
   async apply(trx: Trx, [record]: readonly ResourceRecord[]) {
@@ -28,9 +38,26 @@ const header: RecordKind = {
   },
 }
 
+const animalType = 'animal'
+const petOrders = { hasOpenOrders, statusesByOpenOrders }
+
+/** A line of CSV: a pet with its profile. It has no schema, because NDJSON has no such records. */
+const animal: RecordKind = {
+  type: defaultResource.type,
+  batchMax: 100,
+  apply: async (trx, records, now) =>
+    countChanges(
+      await applyAnimals(trx, records as readonly ResourceRecord[] as AnimalRecord[], now, petOrders),
+    ),
+  findChanges: (db, records, now) =>
+    findAnimalChanges(db, records as readonly ResourceRecord[] as AnimalRecord[], now),
+  identitiesOf: (record) => defaultResource.identitiesOf?.((record as AnimalRecord).pet) ?? [],
+  countsAs: defaultResource,
+}
+
 /** Undefined for an unknown type. */
 export const kindOf = (type: unknown): RecordKind | undefined =>
-  type === headerType ? header : resourceOf(type)
+  type === headerType ? header : type === animalType ? animal : resourceOf(type)
 
 export type ReadOptions = {
   readonly format: 'csv' | 'ndjson'
@@ -40,6 +67,18 @@ export type ReadOptions = {
   readonly map: ReadonlyMap<string, string>
   /** The column or field with the external id. */
   readonly externalId: string | undefined
+  readonly csv?: CsvOptions | undefined
+}
+
+/** How the values of a CSV file are read. */
+type CsvOptions = {
+  /** The preset, if the headings do not decide. */
+  readonly from: PresetName | undefined
+  readonly dateOrder: DateOrder | undefined
+  readonly currency: string | undefined
+  readonly createCategories: boolean
+  /** Photos are imported too. */
+  readonly hasPhotos: boolean
 }
 
 /** Some records of a file, with the line of each, and the wrong lines among them. */

@@ -1,5 +1,7 @@
 import { type Command, Option } from 'commander'
-import { define, jsonOption, repeatable } from './define.ts'
+import { presetNames } from '../../imports/presetNames.ts'
+import { dateOrders } from '../../imports/values/dates.ts'
+import { define, type Example, jsonOption, repeatable } from './define.ts'
 
 /** Adds the commands that read and write data in bulk. */
 export function addDataCommands(program: Command): void {
@@ -24,45 +26,91 @@ const formatOption = (description: string): Option =>
 
 const importDescription = `Reads animals from a CSV file or an NDJSON file, or everything from a file of "petstore export". "-" or no file means standard input. Creates the database if there is none. The service can keep running.
 
-NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}. CSV has a header with the same names: id, externalId, name, categoryId, status. Other columns are ignored, unless --map gives them one of these names.
+NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}.
+
+CSV has a header. Columns with the usual headings, such as Name, Species, Breed, Sex, Date of birth or Good with dogs, are found by them, and --map names others: the guide "Move in" has the table. Values are read as people write them: the name of a category in place of its id, adoptable or reserved as status, yes and no in their usual spellings. Columns that are not used are listed. With a column categoryId, as in an export, the column id is the id of the animal here; otherwise it is the number of the animal in another system. Exports of other systems (--from) are recognized by their headings.
 
 These lines of CSV are wrong: text follows the closing quotation mark of a cell; a cell ends with a quotation mark but does not begin with one; a quotation mark is not closed; a quoted cell contains lines that look like records, so a quotation mark is probably missing. A line looks like a record if it has as many cells as the header, with valid values.
 
 An export writes ' before a text that a spreadsheet could treat as a formula. An import removes it.
 
-A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. It is stored and exported with the animal, but it is not part of the API. An animal with an open order keeps the status that the order gives it.
+A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. An animal with an open order keeps the status that the order gives it.
 
 Every line is checked before anything is changed. A line is also wrong if it conflicts with the database or with another line: if another animal has its external id, for example, or if it is an open order and its animal has another one. If any line is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
+
+Photos are imported after the animals, up to 20 for each. --photos fetches the addresses in the file over https, up to 10 MiB each, from public addresses and from those that PETSTORE_WEBHOOK_ALLOW lists. A photo is imported again only if its address, or its file in the folder, has changed, and imported photos that the file does not name any more are removed. Photos that cannot be imported are listed, and the exit code is then 3.
 
 With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never changed. A key whose id belongs to another key gets a new id.
 
 If the database is changed at the same time so that a line conflicts with it, the import stops. The lines before it stay imported.`
 
+const importExamples: readonly Example[] = [
+  ['petstore import animals.csv --dry-run', 'Show what would change, the columns, and every wrong line.'],
+  ['petstore import animals.csv --create-categories --date-order mdy', 'Read a spreadsheet.'],
+  [
+    'petstore import shelter.csv --map "Pet name=name" --map "Mood=" --external-id Chip',
+    'Read other headings, ignore "Mood", and identify animals by "Chip".',
+  ],
+  [
+    'petstore import export.csv --from shelterluv --missing unlist --photos',
+    'Read the export of another system, every night.',
+  ],
+  ['petstore import animals.csv --skip-bad --report wrong.csv', 'Import the correct lines only.'],
+  ['petstore import animals.ndjson', 'Add or update animals.'],
+  ['petstore export | DATABASE_URL=postgres://... petstore import --with-keys', 'Move all data.'],
+]
+
 function addImport(program: Command): void {
-  define(program, 'import', 'read data from CSV or NDJSON', {
+  const command = define(program, 'import', 'read data from CSV or NDJSON', {
     description: importDescription,
-    examples: [
-      ['petstore import animals.ndjson', 'Add or update animals.'],
-      ['petstore import animals.csv --dry-run', 'Show what would change, and every wrong line.'],
-      [
-        'petstore import shelter.csv --map "Pet name=name" --map Kind=categoryId --external-id Chip',
-        'Read a file with other column names. "Chip" identifies an animal.',
-      ],
-      ['petstore import animals.csv --skip-bad --report bad.ndjson', 'Import the correct lines only.'],
-      ['petstore export | DATABASE_URL=postgres://... petstore import --with-keys', 'Move all data.'],
-    ],
+    examples: importExamples,
     load: () => import('../import.ts'),
   })
+  command
     .argument('[file]', 'a file whose name ends in .csv or .ndjson, or - for standard input')
     .addOption(formatOption('format of the file, if its name does not tell'))
-    .addOption(repeatable('--map <header=field>', 'read a CSV column as this field'))
+    .addOption(
+      new Option('--from <system>', 'the CSV is of this system, if its headings do not tell').choices(
+        presetNames,
+      ),
+    )
+    .addOption(
+      repeatable(
+        '--map <header=field>',
+        'read a CSV column as this field, or ignore it if the field is empty',
+      ),
+    )
     .option(
       '--external-id <column>',
       'CSV column, or NDJSON field, with the external id (default: externalId)',
     )
+    .addOption(
+      new Option('--date-order <order>', 'the order of the numbers in dates of CSV such as 5/1/2026').choices(
+        [...dateOrders],
+      ),
+    )
+    .option('--currency <code>', 'the currency of fees in CSV that have none, such as EUR')
+    .option('--create-categories', 'add the categories that the CSV names and that do not exist')
+    .addOption(
+      new Option(
+        '--missing <what>',
+        'what to do with animals of the same system that the CSV does not have any more (default: keep)',
+      ).choices(['keep', 'unlist']),
+    )
+    .option('--force', 'accept a CSV without animals, and one that unlists more than half of them')
+    .option('--photos', 'fetch the photos whose addresses are in the CSV')
+    .option('--photos-from <folder>', 'take the photos of the CSV from a folder, by the names of their files')
+  addImportOutcome(command)
+}
+
+function addImportOutcome(command: Command): void {
+  command
     .option('--dry-run', 'check all lines and show what would change, and change nothing')
     .option('--skip-bad', 'import the correct lines and list the others; the exit code is then 3')
-    .option('--report <file>', 'write all wrong lines to this file, as NDJSON with line and reason')
+    .option(
+      '--report <file>',
+      'write all wrong lines to this file: of CSV as CSV with the reason, unless its name ends in .ndjson; otherwise as NDJSON with line and reason',
+    )
     .option(
       '--with-keys',
       'also import keys and counters, which an export contains unless it was made with --without-keys. Keys give access to this service: use it only for files that you trust. Without it, a file with keys or counters is rejected.',

@@ -12,7 +12,7 @@ export const exitCodes: readonly (readonly [code: number, meaning: string])[] = 
   [0, 'success'],
   [1, 'the command failed; the reason is on standard error'],
   [2, 'wrong usage or configuration; nothing was done'],
-  [3, 'an import with --skip-bad left out lines; all others are imported'],
+  [3, 'an import left out wrong lines, with --skip-bad, or photos; all others are imported'],
   [130, 'interrupted with Ctrl-C'],
   [141, 'the reader of the output closed it, as "| head" does'],
   [143, 'interrupted with SIGTERM'],

@@ -92,7 +92,7 @@ async function addSample(trx: Trx, sample: SampleAnimal, photos: readonly Photo[
   const bonds = friendId === undefined ? [] : await replaceBonds(trx, pet.id, [friendId])
   await recordProfileUpdates(trx, [pet.id, ...bonds], now)
   for (const [position, { decoded, alt }] of photos.entries())
-    await addPhoto(trx, pet.id, position, decoded, now, alt)
+    await addPhoto(trx, pet.id, position, decoded, now, { alt })
   if (sample.order) await addOrder(trx, pet, sample.order, holdMs, now)
   return true
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { Problem } from './problems.ts'
+import type { Problem } from './problem.ts'
 
 /** A photo is one line. */
 export const lineBytesMax = 4 * 1024 * 1024 + 64 * 1024

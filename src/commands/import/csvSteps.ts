@@ -1,0 +1,113 @@
+import { actorText } from '../../actor.ts'
+import { byCommand } from '../../audit/audit.ts'
+import { recordAudit } from '../../audit/queries.ts'
+import { systemClock } from '../../clock.ts'
+import type { Config } from '../../config.ts'
+import type { Database } from '../../database/database.ts'
+import type { Db } from '../../database/db.ts'
+import { findMissing, isTooMuchMissing, unlistedMax, unlistMissing } from '../../imports/missing.ts'
+import type { PhotoCounts } from '../../imports/photos.ts'
+import { counted } from '../cli.ts'
+import type { CsvFile } from './csvFile.ts'
+import { importAllPhotos } from './importPhotos.ts'
+import type { ImportOptions } from './options.ts'
+
+/** What an import of CSV has done besides adding and changing animals. */
+export type CsvOutcome = {
+  readonly newCategories?: readonly string[]
+  /** Animals that were hidden, because the file does not have them any more. */
+  readonly unlisted?: number
+  readonly photos?: PhotoCounts
+}
+
+/** The animals that the file does not have any more. Throws if the file is probably not the whole one. */
+export async function checkMissing(
+  db: Db | undefined,
+  file: CsvFile,
+  { missing = 'keep', force = false }: ImportOptions,
+): Promise<number[]> {
+  const { columns } = file
+  const isUnlisting = missing === 'unlist'
+  if ((isUnlisting || columns?.preset) && file.isEmpty && !force)
+    throw new Error('The file has no animals. If that is right, use --force. Nothing was imported.')
+  if (!isUnlisting) return []
+  if (!columns?.used.some(({ fields }) => fields.includes('externalId')))
+    throw new Error(
+      '--missing unlist needs a column with the external id, by which animals are found again. Nothing was imported.',
+    )
+  if (file.hasUnreadableLines && !force)
+    throw new Error(
+      'The file has wrong lines without an external id, so which animals the file lacks cannot be told. Correct them, or use --force. Nothing was imported.',
+    )
+  if (!db) return []
+  const found = await findMissing(db, columns.preset?.name ?? '', file.staged.has)
+  if (isTooMuchMissing(found) && !force)
+    throw new Error(
+      `The file lacks ${counted(found.missing.length, 'animal')} of the ${found.offered} that are listed from it: more than half. It is probably not complete. If that is right, use --force. Nothing was imported.`,
+    )
+  return found.missing
+}
+
+/** For the result. The numbers are those of a dry run unless others are given. */
+export const csvOutcome = (
+  { newCategories }: CsvFile,
+  { missing }: ImportOptions,
+  unlisted: number,
+  photos?: PhotoCounts,
+): CsvOutcome => ({
+  ...(newCategories.length > 0 && { newCategories }),
+  ...(missing === 'unlist' && { unlisted }),
+  ...(photos && { photos }),
+})
+
+type Finish = {
+  readonly database: Database
+  readonly config: Config
+  readonly csv: CsvFile
+  readonly options: ImportOptions
+  readonly signal: AbortSignal
+}
+
+/** What follows after the animals were added and changed. */
+export async function finishCsv(
+  { database, config, csv, options, signal }: Finish,
+  missing: readonly number[],
+): Promise<CsvOutcome> {
+  const unlisted = await unlistAll(database, missing, csv.isEmpty, signal)
+  if (!options.photos && options.photosFrom === undefined) return csvOutcome(csv, options, unlisted)
+  const { counts, problems } = await importAllPhotos({
+    database,
+    staged: csv.staged,
+    folder: options.photosFrom,
+    allowed: config.webhookAllow,
+    signal,
+  })
+  for (const problem of problems.slice(0, listedMax)) console.error(problem)
+  if (problems.length > listedMax) console.error(`${counted(problems.length - listedMax, 'more photo')}.`)
+  return csvOutcome(csv, options, unlisted, counts)
+}
+
+const listedMax = 20
+
+/** Hides the animals that the file does not have any more. Returns how many. */
+async function unlistAll(
+  database: Database,
+  ids: readonly number[],
+  isAudited: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  let unlisted = 0
+  for (let from = 0; from < ids.length; from += unlistedMax) {
+    signal.throwIfAborted()
+    unlisted += await database.write(async (trx) => {
+      trx.actor = actorText({ command: 'import' })
+      const now = systemClock()
+      // Otherwise the first transaction with animals has recorded it.
+      if (isAudited && from === 0)
+        await recordAudit(trx, byCommand('import', now), 'database.imported', 'database')
+      return unlistMissing(trx, ids.slice(from, from + unlistedMax), now)
+    })
+    await database.readableThrough()
+  }
+  return unlisted
+}

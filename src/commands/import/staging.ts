@@ -1,0 +1,119 @@
+import { type ImportedAnimal, mergeAnimals } from '../../imports/animal.ts'
+import type { AnimalRecord } from '../../imports/applyAnimals.ts'
+import type { CategoryIds } from '../../imports/categories.ts'
+import type { PetRecord } from '../../pets/record.ts'
+import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
+import type { Batch } from './records.ts'
+
+const batchLinesMax = 500
+/** More are a sign that the column is not that of the category. */
+const categoriesMax = 1_000
+
+export type StagedAnimal = {
+  readonly line: number
+  readonly animal: ImportedAnimal
+  readonly petId: number | null
+}
+
+/** The animals of a CSV file, in the order of their first lines. In a temporary database, because the memory is bounded. */
+export class StagedAnimals {
+  readonly #database = openTemporaryDatabase(`
+    CREATE TABLE animals (line INTEGER PRIMARY KEY, value TEXT NOT NULL, pet_id INTEGER) STRICT;
+    CREATE TABLE external_ids (external_id TEXT PRIMARY KEY, line INTEGER) STRICT, WITHOUT ROWID;
+    BEGIN`)
+  readonly #insert = this.#database.prepare('INSERT INTO animals (line, value) VALUES (?, ?)')
+  readonly #update = this.#database.prepare('UPDATE animals SET value = ? WHERE line = ?')
+  readonly #remove = this.#database.prepare('DELETE FROM animals WHERE line = ?')
+  readonly #find = this.#database.prepare('SELECT value FROM animals WHERE line = ?')
+  readonly #select = this.#database.prepare('SELECT * FROM animals WHERE line > ? ORDER BY line LIMIT ?')
+  readonly #setPetId = this.#database.prepare('UPDATE animals SET pet_id = ? WHERE line = ?')
+  readonly #addExternalId = this.#database.prepare('INSERT OR IGNORE INTO external_ids VALUES (?, ?)')
+  readonly #lineOf = this.#database.prepare('SELECT line FROM external_ids WHERE external_id = ?')
+  readonly #categories = new Set<string>()
+
+  /** What the lines call the categories. */
+  get categories(): readonly string[] {
+    return [...this.#categories]
+  }
+
+  /** With `isMerged`, a later line with the same external id is about the same animal. */
+  add(line: number, animal: ImportedAnimal, isMerged: boolean): void {
+    const { externalId, category } = animal
+    if (category !== undefined) this.#categories.add(category)
+    if (this.#categories.size > categoriesMax)
+      throw new Error(`The file has more than ${categoriesMax} categories. Nothing was imported.`)
+    const first = isMerged && externalId !== undefined ? this.#lineOf.get(externalId)?.line : undefined
+    if (typeof first === 'number') {
+      const merged = mergeAnimals(this.#animalAt(first), animal)
+      this.#update.run(JSON.stringify(merged), first)
+      return
+    }
+    this.#insert.run(line, JSON.stringify(animal))
+    if (externalId !== undefined) this.#addExternalId.run(externalId, line)
+  }
+
+  #animalAt = (line: number): ImportedAnimal => JSON.parse(String(this.#find.get(line)?.value))
+
+  replace(line: number, animal: ImportedAnimal): void {
+    this.#update.run(JSON.stringify(animal), line)
+  }
+
+  /** A wrong line. Its animal is in the file all the same. */
+  remove(line: number): void {
+    this.#remove.run(line)
+  }
+
+  /** A wrong line is about this animal. */
+  addWrong(externalId: string): void {
+    this.#addExternalId.run(externalId, null)
+  }
+
+  has = (externalId: string): boolean => this.#lineOf.get(externalId) !== undefined
+
+  setPetId(line: number, petId: number): void {
+    this.#setPetId.run(petId, line)
+  }
+
+  *all(): Generator<StagedAnimal[]> {
+    for (let after = 0; ; ) {
+      const rows = this.#select.all(after, batchLinesMax) as {
+        line: number
+        value: string
+        pet_id: number | null
+      }[]
+      if (rows.length === 0) return
+      yield rows.map(({ line, value, pet_id }) => ({ line, animal: JSON.parse(value), petId: pet_id }))
+      after = rows.at(-1)?.line as number
+    }
+  }
+
+  /** The records to apply. With `hasPhotos`, the ids of all animals are needed afterwards. */
+  async *batches(categoryIds: CategoryIds, hasPhotos: boolean): AsyncGenerator<Batch> {
+    for (const staged of this.all()) {
+      const batch: Batch = { records: [], lines: [], problems: [], bytes: 0 }
+      for (const { line, animal } of staged) {
+        batch.records.push(toRecord(animal, categoryIds, hasPhotos))
+        batch.lines.push(line)
+      }
+      yield batch
+    }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}
+
+/** An animal without anything but the fields of a pet is a pet, of which many are applied at once. */
+function toRecord(
+  animal: ImportedAnimal,
+  categoryIds: CategoryIds,
+  hasPhotos: boolean,
+): PetRecord | AnimalRecord {
+  const { id, name = '', category = '', status, externalId, source, adoptedOn } = animal
+  // Lines whose category is not known are left out.
+  const categoryId = categoryIds.get(category) ?? 0n
+  const pet: PetRecord = { type: 'pet', id, name, categoryId, status, externalId, source, adoptedOn }
+  const isPet = !(animal.profile || animal.approximateBirth || hasPhotos)
+  return isPet ? pet : { type: 'animal', pet, animal }
+}

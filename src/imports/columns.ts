@@ -1,0 +1,173 @@
+import { type ImportField, listFields, plainFields } from './fields.ts'
+import { usualHeadings } from './headings.ts'
+import type { ColumnRule, Preset } from './preset.ts'
+import type { PresetName } from './presetNames.ts'
+import { isExcluded, presets, recognizePreset } from './presets.ts'
+import { type CellReader, cellReader } from './rules.ts'
+import { headingKey } from './values/simplify.ts'
+
+/** What the caller says about the columns of a file. */
+export type ColumnOptions = {
+  /** Fields by headings. An empty text ignores the column. */
+  readonly map: ReadonlyMap<string, string>
+  /** The heading of the column with the external id. */
+  readonly externalId?: string | undefined
+  /** The name of a preset. Otherwise the headings decide. */
+  readonly from?: PresetName | undefined
+}
+
+export type Column = {
+  readonly at: number
+  readonly heading: string
+  readonly fields: readonly ImportField[]
+  readonly readers: readonly CellReader[]
+}
+
+export type Columns = {
+  readonly headings: readonly string[]
+  readonly used: readonly Column[]
+  /** The headings of the others. */
+  readonly unused: readonly string[]
+  readonly preset: Preset | undefined
+  /** The file has a column `categoryId`, as the exports of Petstore have: `id` is the id here, and names are exact. */
+  readonly isPlain: boolean
+}
+
+/** No line of the file can be read. */
+export class HeadingsError extends Error {
+  readonly headings: readonly string[]
+
+  constructor(problem: string, headings: readonly string[], advice = '') {
+    super(`${problem} Its columns are: ${headings.join(', ')}.${advice}`)
+    this.headings = headings
+  }
+}
+
+type Rule = ImportField | ColumnRule
+
+const fieldsOf = (rule: Rule): ImportField[] => {
+  if (typeof rule === 'string') return [rule]
+  const texts = [...Object.values(rule.values ?? {}), rule.otherwise ?? {}]
+  const fields = [...(rule.field ? [rule.field] : []), ...texts.flatMap((text) => Object.keys(text))]
+  return [...new Set(fields as ImportField[])]
+}
+
+/** Decides what each column of a file is: by the caller, by the preset, and then by the usual headings. */
+export function recognizeColumns(cells: readonly string[], options: ColumnOptions): Columns {
+  const headings = cells.map((cell) => cell.trim())
+  const isPlain =
+    options.from === undefined &&
+    (headings.some((heading) => headingKey(heading) === 'categoryid') ||
+      [...options.map.values()].includes('categoryId'))
+  const recognized = isPlain ? undefined : recognizePreset(headings)
+  const preset = options.from === undefined ? recognized : presets[options.from]
+  const rules = new Map<number, readonly Rule[]>()
+  addChosen(rules, headings, options, preset)
+  if (preset) addPresetColumns(rules, headings, preset)
+  addUsualColumns(rules, headings, preset, isPlain)
+  const used = [...rules]
+    .filter(([, each]) => each.length > 0)
+    .sort(([a], [b]) => a - b)
+    .map(([at, each]): Column => {
+      const heading = headings[at] as string
+      const readers = each.map((rule) => cellReader(rule, heading))
+      return { at, heading, fields: each.flatMap(fieldsOf), readers }
+    })
+  requireColumns(used, headings, preset)
+  const unused = headings.filter((heading, at) => heading !== '' && !used.some((column) => column.at === at))
+  return { headings, used, unused, preset, isPlain }
+}
+
+function addChosen(
+  rules: Map<number, readonly Rule[]>,
+  headings: readonly string[],
+  { map, externalId }: ColumnOptions,
+  preset: Preset | undefined,
+): void {
+  const chosen = new Map([...map, ...(externalId === undefined ? [] : [[externalId, 'externalId'] as const])])
+  for (const [heading, field] of chosen) {
+    const at = headings.indexOf(heading)
+    if (at === -1) throw new HeadingsError(`The header has no column "${heading}".`, headings)
+    if (preset && field !== '' && isExcluded(preset, heading))
+      throw new HeadingsError(
+        `The column "${heading}" of ${preset.title} can be about people and is never imported.`,
+        headings,
+      )
+    if (
+      field !== '' &&
+      !isList(field) &&
+      [...rules.values()].some((others) => others.includes(field as Rule))
+    )
+      throw new HeadingsError(`The header has two columns for ${field}.`, headings)
+    rules.set(at, field === '' ? [] : [field as ImportField])
+  }
+}
+
+const isList = (field: string): boolean =>
+  listFields.some((name) => name === field) || field.startsWith('attributes.')
+
+function addPresetColumns(
+  rules: Map<number, readonly Rule[]>,
+  headings: readonly string[],
+  preset: Preset,
+): void {
+  const byKey = new Map(Object.entries(preset.columns).map(([heading, rule]) => [headingKey(heading), rule]))
+  for (const [at, heading] of headings.entries()) {
+    if (rules.has(at)) continue
+    const rule = byKey.get(headingKey(heading))
+    if (isExcluded(preset, heading)) rules.set(at, [])
+    else if (rule !== undefined) rules.set(at, (Array.isArray(rule) ? rule : [rule]) as Rule[])
+  }
+}
+
+function addUsualColumns(
+  rules: Map<number, readonly Rule[]>,
+  headings: readonly string[],
+  preset: Preset | undefined,
+  isPlain: boolean,
+): void {
+  const keys = headings.map(headingKey)
+  const taken = new Set([...rules.values()].flat().flatMap(fieldsOf))
+  const rows = isPlain
+    ? [...plainHeadings, ...profileHeadings]
+    : [...usualHeadings, ['externalId', 'id'] as const]
+  for (const [field, list] of rows) {
+    // Another column has been chosen for it. A preset decides alone what the fields that it has are read from.
+    if (taken.has(field) && (preset || !isList(field))) continue
+    const found = list
+      .split(', ')
+      .map((heading) => keys.findIndex((key, at) => key === headingKey(heading) && !rules.has(at)))
+      .find((at) => at !== -1)
+    if (found === undefined) continue
+    if (isRequired(field) && keys.lastIndexOf(keys[found] as string) !== found)
+      throw new HeadingsError(`The header has two columns for ${field}.`, headings)
+    rules.set(found, [field])
+    if (!isList(field)) taken.add(field)
+  }
+}
+
+const petFields: readonly ImportField[] = ['name', 'categoryId', 'category', 'status', 'externalId']
+/** Beside `categoryId`, a pet has exactly these columns. Other columns were ignored in version 1.0. */
+const plainHeadings: typeof usualHeadings = plainFields.map((field) => [field, field])
+const profileHeadings = usualHeadings.filter(([field]) => !petFields.includes(field))
+
+const isRequired = (field: ImportField): boolean =>
+  ['name', 'categoryId', 'category', 'externalId'].includes(field)
+
+function requireColumns(
+  used: readonly Column[],
+  headings: readonly string[],
+  preset: Preset | undefined,
+): void {
+  const has = (...fields: ImportField[]) =>
+    used.some((column) => fields.some((field) => column.fields.includes(field)))
+  const missing = !has('name')
+    ? 'name'
+    : !has('categoryId', 'category', 'species')
+      ? 'categoryId'
+      : preset && !has('externalId')
+        ? 'externalId'
+        : undefined
+  if (missing !== undefined)
+    throw new HeadingsError(`The header has no column ${missing}.`, headings, ` Use --map HEADER=${missing}.`)
+}

@@ -1,0 +1,56 @@
+/** What a column of a CSV file can be, by the names of the API where it has one. */
+export const importFields = [
+  'id',
+  'externalId',
+  'name',
+  'categoryId',
+  'category',
+  'status',
+  'adoptedOn',
+  'species',
+  'breeds',
+  'mixed',
+  'sex',
+  'birthDate',
+  'birthDateEstimated',
+  'age',
+  'ageGroup',
+  'size',
+  'coat',
+  'colors',
+  'altered',
+  'houseTrained',
+  'declawed',
+  'vaccinated',
+  'specialNeeds',
+  'specialNeedsNotes',
+  'courtesy',
+  'goodWith.children',
+  'goodWith.dogs',
+  'goodWith.cats',
+  'minChildAge',
+  'fee',
+  'description',
+  'contactUrl',
+  'videoUrl',
+  'arrivedOn',
+  'listed',
+  'microchip',
+  'location',
+  'staffNotes',
+  'photos',
+  'attributes',
+] as const
+type FieldName = (typeof importFields)[number]
+
+/** A pair of `attributes` has its name: `attributes.Weight`. Otherwise the heading of the column is its name. */
+export type ImportField = FieldName | `attributes.${string}`
+
+/** The columns of an export in CSV. */
+export const plainFields: readonly ImportField[] = ['id', 'externalId', 'name', 'categoryId', 'status']
+
+/** Several columns can be values of one of these, in their order. */
+export const listFields: readonly ImportField[] = ['breeds', 'colors', 'photos', 'attributes']
+
+export const isImportField = (name: string): name is ImportField =>
+  importFields.some((field) => field === name) || name.startsWith('attributes.')

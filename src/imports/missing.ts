@@ -1,0 +1,59 @@
+import type { Db, Trx } from '../database/db.ts'
+import { findPetsWithProfiles, lockPets, recordProfileUpdates, saveProfile } from '../profiles/queries.ts'
+
+const rowsPerRead = 2_000
+/** The most animals that are unlisted in one transaction. */
+export const unlistedMax = 200
+
+/** The animals of a source that are offered here, and those among them that a later file does not have. */
+export async function findMissing(
+  db: Db,
+  source: string,
+  isInFile: (externalId: string) => boolean,
+): Promise<{ offered: number; missing: number[] }> {
+  const missing: number[] = []
+  let offered = 0
+  for (let after = 0; ; ) {
+    const rows = await db
+      .selectFrom('pets')
+      .leftJoin('profiles', 'profiles.pet_id', 'pets.id')
+      .select(['pets.id', 'pets.external_id'])
+      .where('pets.source', '=', source)
+      .where('pets.external_id', 'is not', null)
+      .where('pets.status', '!=', 'sold')
+      .where(({ eb, or }) => or([eb('listed', 'is', null), eb('listed', '!=', 0)]))
+      .where('pets.id', '>', after)
+      .orderBy('pets.id')
+      .limit(rowsPerRead)
+      .execute()
+    offered += rows.length
+    for (const { id, external_id } of rows) if (!isInFile(external_id ?? '')) missing.push(id)
+    if (rows.length < rowsPerRead) return { offered, missing }
+    after = rows.at(-1)?.id as number
+  }
+}
+
+/** Whether a file without these animals is probably not the whole file. */
+export const isTooMuchMissing = ({
+  offered,
+  missing,
+}: {
+  offered: number
+  missing: readonly number[]
+}): boolean => missing.length > offered / 2
+
+/** Hides animals from listings until a later file has them again. Returns how many it has changed. */
+export async function unlistMissing(trx: Trx, ids: readonly number[], now: number): Promise<number> {
+  const locked = await lockPets(trx, ids)
+  const animals = (await findPetsWithProfiles(trx, [...locked])).filter(({ profile }) => profile.listed)
+  const changed = animals.map(({ pet }) => pet.id)
+  if (changed.length === 0) return 0
+  for (const { pet, profile } of animals) await saveProfile(trx, pet.id, { ...profile, listed: false })
+  await trx
+    .updateTable('profiles')
+    .set({ missing_since: now })
+    .where(trx.dialect.isIn('pet_id', changed))
+    .execute()
+  await recordProfileUpdates(trx, changed, now)
+  return changed.length
+}

@@ -1,0 +1,67 @@
+import type { Preset } from '../preset.ts'
+
+/** Petfinder: the file of its import. */
+export const petfinder: Preset = {
+  name: 'petfinder',
+  title: 'Petfinder',
+  recognizedBy: [
+    ['AnimalName', 'PrimaryBreed', 'NoDogs'],
+    ['AnimalName', 'PrimaryBreed', 'Desc', 'Shots'],
+  ],
+  columns: {
+    ID: 'externalId',
+    AnimalName: 'name',
+    Type: 'species',
+    PrimaryBreed: 'breeds',
+    SecondaryBreed: 'breeds',
+    Mix: 'mixed',
+    Sex: 'sex',
+    Size: 'size',
+    Age: 'ageGroup',
+    Desc: { field: 'description', isHtml: true },
+    Status: {
+      values: {
+        A: { status: 'available', listed: 'yes' },
+        adoptable: { status: 'available', listed: 'yes' },
+        P: { status: 'pending', listed: 'yes' },
+        pending: { status: 'pending', listed: 'yes' },
+        H: { status: 'pending', listed: 'yes' },
+        hold: { status: 'pending', listed: 'yes' },
+        X: { status: 'sold' },
+        adopted: { status: 'sold' },
+        // Found: its owner is looked for.
+        F: { listed: 'no' },
+        found: { listed: 'no' },
+      },
+    },
+    Shots: 'vaccinated',
+    Altered: 'altered',
+    // 1 is no, 0 is good, and blank is unknown.
+    NoDogs: { field: 'goodWith.dogs', isInverse: true },
+    NoCats: { field: 'goodWith.cats', isInverse: true },
+    NoKids: { field: 'goodWith.children', isInverse: true },
+    Housetrained: 'houseTrained',
+    Declawed: 'declawed',
+    specialNeeds: 'specialNeeds',
+    special_needs_notes: 'specialNeedsNotes',
+    arrival_date: 'arrivedOn',
+    birth_date: 'birthDate',
+    primaryColor: 'colors',
+    secondaryColor: 'colors',
+    tertiaryColor: 'colors',
+    coat_length: 'coat',
+    adoption_fee: { field: 'fee', onlyIf: 'display_adoption_fee', unless: 'adoption_fee_waived' },
+    adoption_fee_waived: { values: { 1: { 'attributes.Adoption fee': 'waived' } }, isLenient: true },
+    no_other: { values: { 1: { 'attributes.Other animals': 'no' } }, isLenient: true },
+    no_other_note: 'attributes.Note about other animals',
+    tags: 'attributes.Tags',
+    photo1: 'photos',
+    photo2: 'photos',
+    photo3: 'photos',
+    photo4: 'photos',
+    photo5: 'photos',
+    photo6: 'photos',
+  },
+  // The number or the notes of the shelter.
+  excluded: ['Internal'],
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { assertCommandFails, cliOnNewDatabase, lines } from '../support/commands.ts'
+import { contentsOf } from '../support/engine.ts'
+import { animalsIn, categoriesIn, importFixture } from '../support/importedStore.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
+import { serviceFor } from '../support/service.ts'
+
+const csv = (...rows: string[]) => rows.map((row) => `${row}\n`).join('')
+const fromText = ['import', '--format', 'csv', '--create-categories']
+
+describe('an import of animals from CSV', { concurrency: 2 }, () => {
+  test('adds them with their profiles, and changes only what has changed', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const args = ['import', importFixture('petfinder'), '--create-categories', '--currency', 'USD']
+    const dry = await cli.json([...args, '--dry-run'])
+    assert.deepEqual(
+      [dry.changes.pets, dry.changes.categories.added, dry.from, dry.newCategories],
+      [{ added: 5, changed: 0, unchanged: 0 }, 2, 'petfinder', ['Dog', 'Cat']],
+    )
+    const first = await cli.json(args)
+    assert.deepEqual(first.changes.pets, { added: 5, changed: 0, unchanged: 0 })
+    assert.equal(first.changes.categories.added, 2)
+    assert.deepEqual(await categoriesIn(cli), [
+      [1, 'Dog'],
+      [2, 'Cat'],
+    ])
+    const { Pepper, Stray } = await animalsIn(cli)
+    assert.deepEqual(
+      [Pepper?.pet.source, Pepper?.pet.externalId, Pepper?.pet.categoryId, Pepper?.pet.status],
+      ['petfinder', 'P1', 1, 'available'],
+    )
+    assert.deepEqual(Pepper?.profile.fee, { amount: 15_000, currency: 'USD' })
+    assert.deepEqual(Pepper?.profile.goodWith, { children: null, dogs: 'yes', cats: 'no' })
+    assert.equal(Pepper?.profile.description, 'Pepper is calm.\nShe likes naps.')
+    assert.equal(Stray?.profile.listed, false)
+
+    const before = await contentsOf(cli.env)
+    const again = await cli.json(args)
+    assert.deepEqual(again.changes.pets, { added: 0, changed: 0, unchanged: 5 })
+    const after = await contentsOf(cli.env)
+    assert.deepEqual([after.pets, after.profiles], [before.pets, before.profiles])
+    assert.deepEqual((await cli.json([...args, '--dry-run'])).changes.pets, {
+      added: 0,
+      changed: 0,
+      unchanged: 5,
+    })
+  })
+
+  test('finds categories by name, singular or plural, and by id', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const categories = [
+      { type: 'category', id: 3, name: 'Dogs' },
+      { type: 'category', id: 4, name: 'Guinea pig' },
+      { type: 'category', id: 5, name: 'Puppies' },
+    ]
+    await cli.ok(['import'], categories.map((each) => JSON.stringify(each)).join('\n'))
+    const text = csv(
+      'name,category',
+      ...['a,dog', 'b,DOGS', 'c,canine', 'd,guinea pigs', 'e,puppy', 'f,77', 'g,Ferret', 'h,ferrets'],
+    )
+    const { newCategories } = await cli.json(fromText, text)
+    assert.deepEqual(newCategories, ['Ferret'])
+    const animals = Object.values(await animalsIn(cli))
+    assert.deepEqual(
+      animals.map(({ pet }) => pet.categoryId),
+      [3, 3, 3, 4, 5, 77, 1, 1],
+    )
+  })
+
+  test('leaves what the file does not say, also inside objects', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const header = 'Animal ID,Name,Species,Good with dogs,Good with cats,Weight,Description,Status'
+    await cli.ok(fromText, csv(header, '1,Milo,Dog,yes,no,12 kg,Kind.,Pending'))
+    await cli.ok(fromText, csv('Animal ID,Name,Species,Good with cats,Mood', '1,Milo,Dog,yes,good'))
+    await cli.ok(
+      [...fromText, '--map', 'Mood=attributes'],
+      csv('Animal ID,Name,Species,Mood', '1,Milo,Dog,good'),
+    )
+    const { Milo } = await animalsIn(cli)
+    assert.deepEqual(Milo?.profile.goodWith, { children: null, dogs: 'yes', cats: 'yes' })
+    assert.deepEqual(Milo?.profile.attributes, { Weight: '12 kg', Mood: 'good' })
+    assert.deepEqual([Milo?.profile.description, Milo?.pet.status], ['Kind.', 'pending'])
+  })
+
+  test('keeps a birth date that an age agrees with, and one that is exact', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const ages = (age: string) => csv('Animal ID,Name,Species,Age', `1,Milo,Dog,${age}`)
+    await cli.ok(fromText, ages('2 years'))
+    const birth = async () => (await animalsIn(cli)).Milo?.profile
+    const first = await birth()
+    assert.equal(first.birthDateEstimated, true)
+    const same = await cli.json(fromText, ages('2 years 3 weeks'))
+    assert.equal(same.changes.pets.changed, 1, 'three weeks are more than two')
+    const estimated = await birth()
+    assert.deepEqual((await cli.json(fromText, ages('2.5 years'))).changes.pets.unchanged, 1)
+    assert.equal((await birth()).birthDate, estimated.birthDate)
+    await cli.ok(
+      fromText,
+      csv('Animal ID,Name,Species,Born,Birth date estimated', '1,Milo,Dog,2015-05-05,no'),
+    )
+    await cli.ok(fromText, ages('1 month'))
+    assert.equal((await birth()).birthDate, '2015-05-05')
+  })
+
+  test('of several lines about one animal merges them for a system that writes such lines', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const args = ['import', importFixture('asm3'), '--create-categories', '--date-order', 'dmy']
+    const { changes, unusedColumns } = await cli.json(args)
+    assert.deepEqual(changes.pets, { added: 6, changed: 0, unchanged: 0 })
+    assert.ok(unusedColumns.includes('PERSONLASTNAME'))
+    const text = await cli.export()
+    assert.doesNotMatch(text, /secret/i)
+    const { Bella, Tom } = await animalsIn(cli)
+    assert.equal(Bella?.profile.vaccinated, true)
+    assert.deepEqual([Tom?.pet.status, Tom?.pet.adoptedOn], ['sold', '2026-10-05'])
+  })
+
+  test('is in the history as a change of the command, and searched', async (t) => {
+    const cleanup = reverseCleanup(t)
+    const cli = await cliOnNewDatabase(cleanup)
+    await cli.ok(fromText, csv('Animal ID,Name,Species,Sex', '1,Milo,Dog,male'))
+    const server = await serviceFor(cleanup, cli.env)
+    const get = async (path: string) => (await server.request('GET', path, { key: server.operatorKey })).json
+    const history = await get('/v1/pets/1/history')
+    assert.deepEqual(
+      history.map(({ type, actor }: { type: string; actor: object }) => [type, actor]),
+      [
+        ['profile.updated', { command: 'import' }],
+        ['pet.created', { command: 'import' }],
+      ],
+    )
+    const { pet, profile } = await get('/v1/listings/1')
+    assert.deepEqual([pet.name, profile.sex, profile.species], ['Milo', 'male', 'dog'])
+    assert.notEqual(profile.createdAt, null)
+  })
+
+  test('with an id of an animal here changes that animal', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], '{"id":9,"name":"Old","categoryId":1,"status":"pending"}')
+    const text = csv('id,name,categoryId,sex', '9,New,1,female', ',Other,1,male')
+    assert.deepEqual((await cli.json(fromText, text)).changes.pets, { added: 1, changed: 1, unchanged: 0 })
+    const { New, Other } = await animalsIn(cli)
+    assert.deepEqual([New?.pet.id, New?.profile.sex, New?.pet.status], [9, 'female', 'pending'])
+    assert.deepEqual([Other?.pet.id, Other?.profile.sex], [10, 'male'])
+  })
+
+  test('two lines with the same number are one animal, and the last one counts', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const text = csv('Animal ID,Name,Species,Sex,Size', '1,Milo,Dog,male,small', '1,Milo,Dog,female,')
+    const dry = await cli.json([...fromText, '--dry-run'], text)
+    const { changes } = await cli.json(fromText, text)
+    assert.deepEqual(changes.pets, { added: 1, changed: 1, unchanged: 0 })
+    assert.deepEqual(dry.changes.pets, changes.pets)
+    const { Milo } = await animalsIn(cli)
+    assert.deepEqual([Milo?.profile.sex, Milo?.profile.size], ['female', 'small'])
+  })
+})
+
+describe('animals that a later file does not have', { concurrency: 2 }, () => {
+  const file = (...numbers: number[]) =>
+    csv('Animal ID,Name,Species,In Custody', ...numbers.map((number) => `A${number},Pet ${number},Dog,`))
+  const listedIn = async (cli: { export(): Promise<string> }) =>
+    Object.values(await animalsIn(cli)).flatMap(({ pet, profile }) =>
+      profile?.listed === false ? [] : pet.name,
+    )
+  const unlisting = [...fromText, '--missing', 'unlist']
+
+  test('are kept, or unlisted until a file has them again', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(fromText, file(1, 2, 3, 4))
+    await cli.ok(fromText, csv('name,category', 'Own,Dog'))
+    await cli.ok(fromText, file(1, 2, 3))
+    assert.deepEqual(await listedIn(cli), ['Pet 1', 'Pet 2', 'Pet 3', 'Pet 4', 'Own'])
+
+    const dry = await cli.json([...unlisting, '--dry-run'], file(1, 2, 3))
+    assert.equal(dry.unlisted, 1)
+    const output = await cli.ok(unlisting, file(1, 2, 3))
+    assert.match(output, /\nUnlisted 1 animal that the file does not have any more\.\n/)
+    assert.deepEqual(await listedIn(cli), ['Pet 1', 'Pet 2', 'Pet 3', 'Own'])
+    assert.equal((await cli.json(unlisting, file(1, 2, 3))).unlisted, 0)
+
+    const returned = await cli.json(unlisting, file(1, 2, 3, 4))
+    assert.deepEqual([returned.unlisted, returned.changes.pets.changed], [0, 1])
+    assert.deepEqual(await listedIn(cli), ['Pet 1', 'Pet 2', 'Pet 3', 'Pet 4', 'Own'])
+  })
+
+  test('staff can hide an animal that the file has', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(unlisting, file(1, 2))
+    await cli.ok(['import'], '{"type":"profile","id":1,"listed":false}')
+    assert.deepEqual((await cli.json(unlisting, file(1, 2))).changes.pets.unchanged, 2)
+    assert.deepEqual(await listedIn(cli), ['Pet 2'])
+  })
+
+  test('are not unlisted if they are more than half, or all, unless that is forced', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(unlisting, file(1, 2, 3, 4, 5))
+    const before = await contentsOf(cli.env)
+    const half = await cli.run(unlisting, file(1, 2))
+    assertCommandFails(
+      half,
+      1,
+      /^The file lacks 3 animals of the 5 that are listed from it: more than half\./,
+    )
+    const refused = await cli.run([...unlisting, '--dry-run'], file(1, 2))
+    assertCommandFails(refused, 1, /more than half/)
+    assertCommandFails(await cli.run(unlisting, file()), 1, /^The file has no animals\./)
+    assertCommandFails(await cli.run(unlisting, ''), 1, /^The file has no animals\./)
+    assertCommandFails(await cli.run(fromText, file()), 1, /^The file has no animals\./)
+    assert.deepEqual(await contentsOf(cli.env), before)
+    assert.equal((await cli.json([...unlisting, '--force'], file(1, 2))).unlisted, 3)
+    assert.deepEqual(await listedIn(cli), ['Pet 1', 'Pet 2'])
+  })
+
+  test('an animal of a wrong line is not missing, and a line that cannot be read stops it', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(unlisting, file(1, 2, 3))
+    const header = 'Animal ID,Name,Species,In Custody'
+    const wrong = csv(header, 'A1,Pet 1,Dog,', 'A2,Pet 2,Dog,perhaps')
+    const { code, stdout } = await cli.run([...unlisting, '--skip-bad', '--json'], wrong)
+    assert.deepEqual([code, JSON.parse(stdout).unlisted], [3, 1])
+    assert.deepEqual(await listedIn(cli), ['Pet 1', 'Pet 2'])
+    const unreadable = csv(header, 'A1,Pet 1,Dog,', '"A2,Pet 2,Dog,')
+    assertCommandFails(
+      await cli.run([...unlisting, '--skip-bad'], unreadable),
+      1,
+      /which animals the file lacks cannot be told/,
+    )
+  })
+
+  test('need a column that identifies them', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const { code, stderr } = await cli.run(unlisting, csv('name,category', 'Milo,Dog'))
+    assert.deepEqual([code, lines(stderr)[0]?.slice(0, 40)], [1, '--missing unlist needs a column with the'])
+  })
+
+  test('that were adopted stay as they are', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(unlisting, file(1, 2, 3))
+    await cli.ok(['import'], '{"id":3,"name":"Pet 3","categoryId":1,"status":"sold"}')
+    assert.equal((await cli.json(unlisting, file(1, 2))).unlisted, 0)
+  })
+})
