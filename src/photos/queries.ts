@@ -63,7 +63,7 @@ export async function addPhoto(
   position: number,
   { files, ...size }: DecodedPhoto,
   now: number,
-  { alt = null, source = null }: { readonly alt?: string; readonly source?: string | null } = {},
+  { alt = null, source = null }: Partial<Pick<PhotoRow, 'alt' | 'source'>> = {},
 ): Promise<PhotoRow> {
   const texts = { alt, caption: null, source }
   const times = { created_at: now, updated_at: now }
