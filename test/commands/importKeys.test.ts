@@ -103,7 +103,7 @@ describe('an import without --with-keys rejects a file with keys or counters and
     const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import'], exported),
-      /^Imported 3 animals, \d categories, 0 orders(?:, 0 \w+)* and 0 keys: \d added, 0 changed, 0 unchanged\.\n$/,
+      /^Imported 3 animals, \d categories, 0 orders(?:, 0 [\w ]+)* and 0 keys: \d added, 0 changed, 0 unchanged\.\n$/,
     )
     assert.equal(await second.ok(['export', '--without-keys']), exported)
     assert.equal(await second.ok(['keys', 'list']), '')
