@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { constants, setPriority } from 'node:os'
+import { setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { assetUrl, decodeCommand, isExecutable } from '../assets.ts'
@@ -26,6 +26,8 @@ export const defaultDecoderBounds = {
   decoderCheckMs: 100,
 }
 
+/** Lower than that of the service. On a busy core the process still gets a quarter of the time, so that it ends in time. */
+const decoderPriority = 5
 const errorLengthMax = 2_000
 
 /** The photo cannot be decoded now. A retry may succeed. */
@@ -174,7 +176,7 @@ function startProcess(): Child {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
-  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  if (child.pid !== undefined) setPriority(child.pid, decoderPriority)
   // The reader of the responses notices that the process has ended.
   child.on('error', () => child.stdout.destroy())
   child.stdin.on('error', () => {})
