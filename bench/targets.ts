@@ -38,6 +38,7 @@ const medianListings = { ...listings, must: 5, aim: 2 } as const
 const worstListings = { ...listings, must: 60, aim: 20 } as const
 const largeWorst = { ...listings, isLargeRunOnly: true } as const
 const largeListings = { ...listings, must: 10, aim: 4, isLargeRunOnly: true } as const
+const pageOfAnimals = { against: 'row 1, same service', kind: 'ratio', must: 0.33, aim: 0.5 } as const
 
 export const rows = {
   list: {

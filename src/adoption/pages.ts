@@ -52,13 +52,13 @@ const list = (site: Site): AdoptionPage => ({
     const { view, isNormal } = readView(target)
     return isNormal && view.q === undefined ? searchOf(view) : undefined
   },
-  async render({ target }, { db, now }, store) {
+  async render({ target }, { db, now, cached }, store) {
     const { view, isNormal } = readView(target)
     if (!isNormal) return { redirectTo: addressOf(view) }
     const problem = searchProblem(view)
     const [page, kinds] = await Promise.all([
       problem === undefined ? findAnimalPage(db, view, animalsPerPage, now) : emptyPage,
-      findKinds(db),
+      cached('kinds of animals', () => findKinds(db)),
     ])
     const text = renderListPage({ view, page, kinds, store, site, now, problem })
     return { status: problem === undefined ? 200 : 400, text }

@@ -10,8 +10,8 @@ export const siteMapPath = `${listPath}/sitemap.xml`
  * With more animals on offer, the site map is an index of parts. A part has the animals of so many ids, so that it can be
  * read without counting those before it. The standard allows 50,000 entries.
  */
-const idsPerPart = 5_000
-const partsMax = 2_000
+const idsPerPart = 2_000
+const partsMax = 10_000
 const idMax = Number.MAX_SAFE_INTEGER
 
 type Entry = { readonly id: number; readonly updatedAt: number | null }

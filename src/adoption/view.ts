@@ -35,9 +35,13 @@ export const queryOf = (target: string): URLSearchParams => {
   return new URLSearchParams(start === -1 ? '' : target.slice(start))
 }
 
+const firstPage: ReadView = { view: {}, wrong: [], isNormal: true }
+
 /** The view of a request. Empty values are as if they were absent: forms send them. */
-export function readView(target: string): ReadView {
-  const query = queryOf(target)
+export const readView = (target: string): ReadView =>
+  target.includes('?') ? readQuery(queryOf(target)) : firstPage
+
+function readQuery(query: URLSearchParams): ReadView {
   const given = (name: Name) => query.getAll(name).map(trimmed).filter(Boolean)
   const wrong: Name[] = []
   const one = <T>(name: Name, parse: (text: string) => T | undefined) => {

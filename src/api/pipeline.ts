@@ -30,6 +30,7 @@ import {
   allowedMethods,
   basePath,
   type PageAllowance,
+  type PageContext,
   pageNotFound,
   type Route,
   Router,
@@ -56,6 +57,7 @@ export class Pipeline {
   readonly #executor: Executor
   readonly #webPages: WebPageCache
   readonly #commonHeaders: ReadonlyMap<Operation, HeaderFields>
+  readonly #cached: PageContext['cached'] = (name, compute) => this.#webPages.value(name, compute)
   /** Writes that wait for a batch, before the database knows of them. */
   readonly writesWaiting = () => this.#executor.waiting
 
@@ -155,7 +157,8 @@ export class Pipeline {
     if (exceeded) throw exceeded
     if (!route || !page) throw pageNotFound()
     if (!isRead) throw notAllowed(route)
-    const context = { address, params: route.params, now, db: database.unknownCallerDb }
+    const { params } = route
+    const context = { address, params, now, db: database.unknownCallerDb, cached: this.#cached }
     const key = page.cacheKey?.(request, context)
     const serve = () => page.serve(request, context)
     return key === undefined ? serve() : this.#webPages.serve(`${page.path} ${key}`, serve)

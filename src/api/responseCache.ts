@@ -47,8 +47,8 @@ const webPageBytesMax = 32 * 1024 * 1024
 export class WebPageCache {
   readonly #database: Database
   readonly #responses = new PageCache(webPageBytesMax)
-  /** Requests for the same page after a change share its rendering. */
-  readonly #running = new Map<string, Promise<PreparedResponse>>()
+  readonly #values = new Map<string, { readonly version: number; readonly value: unknown }>()
+  readonly #running = new Map<string, Promise<unknown>>()
   #changes = 0
 
   constructor(database: Database) {
@@ -62,23 +62,43 @@ export class WebPageCache {
   }
 
   serve(key: string, render: () => MaybePromise<PreparedResponse>): MaybePromise<PreparedResponse> {
-    const version = this.#database.version() ?? this.#changes
+    const version = this.#version()
     const cached = this.#responses.get(version, key)
     if (cached) return cached
-    const run = `${version} ${key}`
-    const running = this.#running.get(run)
-    if (running) return running
-    const rendered = chain(render(), (response) => {
-      // Not those of addresses that anyone can make up.
-      if (response.status === 200) this.#responses.set(version, key, response)
-      return response
-    })
-    if (rendered instanceof Promise) {
-      const forget = () => this.#running.delete(run)
-      this.#running.set(run, rendered)
-      rendered.then(forget, forget)
+    return this.#once(`${version} ${key}`, () =>
+      chain(render(), (response) => {
+        // Not those of addresses that anyone can make up.
+        if (response.status === 200) this.#responses.set(version, key, response)
+        return response
+      }),
+    )
+  }
+
+  /** What several pages are made of. There are as many names as the program has. */
+  async value<T>(name: string, compute: () => Promise<T>): Promise<T> {
+    const version = this.#version()
+    const cached = this.#values.get(name)
+    if (cached?.version === version) return cached.value as T
+    const value = await this.#once(`${version} value ${name}`, compute)
+    this.#values.set(name, { version, value })
+    return value as T
+  }
+
+  #version(): number {
+    return this.#database.version() ?? this.#changes
+  }
+
+  /** Requests that wait for the same work after a change share it. */
+  #once<T>(work: string, run: () => MaybePromise<T>): MaybePromise<T> {
+    const running = this.#running.get(work)
+    if (running) return running as Promise<T>
+    const result = run()
+    if (result instanceof Promise) {
+      const forget = () => this.#running.delete(work)
+      this.#running.set(work, result)
+      result.then(forget, forget)
     }
-    return rendered
+    return result
   }
 }
 

@@ -35,7 +35,11 @@ export type WebPage = {
 export type PageAllowance = { readonly name: string; readonly perMinute: number }
 
 /** `db` is for reads without a key. */
-export type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
+export type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> &
+  Pick<Route, 'params'> & {
+    /** What several pages are made of: it is computed once until the database changes. */
+    cached<T>(name: string, compute: () => Promise<T>): Promise<T>
+  }
 
 type Target = { readonly operations: Map<Method, Operation>; readonly page: WebPage | undefined }
 

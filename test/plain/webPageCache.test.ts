@@ -18,7 +18,7 @@ function setUp() {
       rendered.push(rendering)
       return rendering.promise
     })
-  return { rendered, request, change: () => version++ }
+  return { cache, rendered, request, change: () => version++ }
 }
 
 describe('the cache of web pages', () => {
@@ -57,5 +57,17 @@ describe('the cache of web pages', () => {
     await missing
     void request()
     assert.equal(rendered.length, 3)
+  })
+
+  test('computes what several pages are made of once until a change', async () => {
+    const { cache, change } = setUp()
+    let computed = 0
+    const value = () => cache.value('kinds', async () => ++computed)
+    assert.deepEqual(await Promise.all([value(), value()]), [1, 1])
+    assert.equal(await value(), 1)
+    change()
+    assert.equal(await value(), 2)
+    await assert.rejects(cache.value('fails', () => Promise.reject(new Error('It failed.'))))
+    assert.equal(await cache.value('fails', async () => 3), 3)
   })
 })
