@@ -59,7 +59,7 @@ export async function findAnimals(db: Db, ids: readonly number[], now: number): 
 }
 
 /** How many of the newest animals of a status are counted. */
-const countedMax = 1_000
+const countedMax = 500
 const speciesMax = 12
 
 export type Kinds = {

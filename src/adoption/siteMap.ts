@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely'
 import { timestamp } from '../clock.ts'
 import type { Db } from '../database/db.ts'
 import { onOffer } from '../listings/query.ts'
@@ -35,21 +36,21 @@ async function findEntries(db: Db, from: number, through: number): Promise<Entry
 
 /** The parts that have animals on offer, the newest first. */
 async function findParts(db: Db): Promise<number[]> {
-  const parts = new Set<number>()
-  for (const status of onOffer) {
-    for (let below = idMax; parts.size < partsMax; ) {
-      const pets = db.selectFrom('pets').select('id')
-      const [last] = await db.dialect
-        .keysetPage(pets, [['status', status]], below)
-        .limit(1)
-        .execute()
-      if (!last) break
-      const part = Math.floor(last.id / idsPerPart)
-      parts.add(part)
-      below = part * idsPerPart
-    }
-  }
-  return [...parts].sort((a, b) => b - a)
+  const size = sql.lit(idsPerPart)
+  const found = onOffer.map((status) => {
+    const lastBelow = (bound: number | RawBuilder<number>) =>
+      db.dialect.keysetPage(db.selectFrom('pets').select('id'), [['status', status]], bound).limit(1)
+    // Each step goes to the last animal before the part that was found.
+    return sql<{ part: number }>`
+      WITH RECURSIVE parts (part) AS (
+        SELECT (${lastBelow(idMax)}) / ${size}
+        UNION ALL
+        SELECT (${lastBelow(sql<number>`part * ${size}`)}) / ${size} FROM parts WHERE part IS NOT NULL
+      )
+      SELECT part FROM parts WHERE part IS NOT NULL LIMIT ${sql.lit(partsMax)}`.execute(db)
+  })
+  const parts = (await Promise.all(found)).flatMap(({ rows }) => rows.map(({ part }) => part))
+  return [...new Set(parts)].sort((a, b) => b - a).slice(0, partsMax)
 }
 
 /** The site map, or a part of it. Undefined if there is no such part. */

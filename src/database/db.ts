@@ -50,7 +50,7 @@ export type SqlDialect = {
   keysetPage<DB, TB extends keyof DB, O>(
     query: SelectQueryBuilder<DB, TB, O>,
     filters: readonly (readonly [column: string, value: unknown])[],
-    belowId: number,
+    belowId: number | RawBuilder<number>,
   ): SelectQueryBuilder<DB, TB, O>
   /** Rows with this value in this column and an id in a range. They are found in the index on the column and the id. */
   keysetRange(column: string, value: unknown, from: number, through: number): RawBuilder<boolean>
