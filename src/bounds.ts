@@ -1,6 +1,7 @@
 import { defaultReplicaLagMaxMs } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { defaultStreamBounds } from './events/stream.ts'
+import { defaultImporterBounds } from './imports/http/importer.ts'
 import { defaultDecoderBounds } from './photos/decoder.ts'
 import { defaultJobBounds } from './schedule.ts'
 import { attemptTimeoutMs } from './webhooks/webhook.ts'
@@ -9,6 +10,7 @@ export const defaultBounds = {
   ...defaultStreamBounds,
   ...defaultJobBounds,
   ...defaultDecoderBounds,
+  ...defaultImporterBounds,
   /** Changes of this time are indexed together. */
   indexDelayMs: 100,
   /** How often the counts of usage are written. A crash loses those since then. */

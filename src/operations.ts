@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { type EventRoutesOptions, listEventsOperation } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import { getHistoryOperation } from './history/routes.ts'
+import { importRoutes } from './imports/http/routes.ts'
 import { getInventoryOperation } from './inventory/routes.ts'
 import { getKeyLimitsOperation, getLimitsOperation } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -37,6 +38,8 @@ type OperationOptions = Omit<EventRoutesOptions, 'kinds'> & {
   /** Writes the counts of usage to the database. */
   flushUsage(): Promise<void>
   readonly decoder: PhotoDecoder
+  /** Starts to apply imports. */
+  wakeImporter(): void
   readonly config: Config
 }
 
@@ -70,6 +73,7 @@ export function createOperations(options: OperationOptions): Operation[] {
     getInventoryOperation,
     ...orderRoutes({ database, holdMs: orderHoldMs }),
     ...storeRoutes,
+    ...importRoutes({ database, wake: options.wakeImporter }),
     listEventsOperation({ ...options, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, kinds }),
     getLimitsOperation(environment),

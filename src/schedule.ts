@@ -3,6 +3,7 @@ import { pruneAuditEntries } from './audit/queries.ts'
 import type { Clock } from './clock.ts'
 import type { Database } from './database/database.ts'
 import { pruneEvents } from './events/queries.ts'
+import type { Importer } from './imports/http/importer.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import type { ListingIndexer } from './listings/indexer.ts'
 import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
@@ -35,11 +36,12 @@ type JobsOptions = {
   readonly usage: UsageCounter
   readonly deliverer: Deliverer
   readonly indexer: ListingIndexer
+  readonly importer: Importer
   readonly restore: RestoreDetector
 }
 
 export function createJobs(options: JobsOptions): Job[] {
-  const { database, clock, log, bounds, limiter, usage, deliverer, indexer, restore } = options
+  const { database, clock, log, bounds, limiter, usage, deliverer, indexer, importer, restore } = options
   const { limiterFlushMs, dueMs, sweepMs } = bounds
   return [
     {
@@ -52,6 +54,7 @@ export function createJobs(options: JobsOptions): Job[] {
     { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueMs, run: async () => deliverer.wake() },
     { intervalMs: dueMs, run: async () => indexer.wake() },
+    { intervalMs: dueMs, run: async () => importer.wake() },
     { intervalMs: dueMs, run: (signal) => deletePhotoFiles(database, signal) },
     { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
     { intervalMs: dueMs, run: async () => void (restore.isPending() && (await restore.check())) },

@@ -13,6 +13,7 @@ import { type Database, DatabaseUnavailableError } from './database/database.ts'
 import { openForServing } from './database/open.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
 import { createFindStreamAccess } from './events/streamAccess.ts'
+import { Importer } from './imports/http/importer.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
 import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { ListingIndexer } from './listings/indexer.ts'
@@ -123,10 +124,16 @@ async function wire(database: Database, options: WireOptions) {
     indexDelayMs: bounds.indexDelayMs,
     onFault: (error) => log.error({ err: error }, 'updating the search index failed'),
   })
+  const importer = new Importer({
+    ...common,
+    importClaimMs: bounds.importClaimMs,
+    onFault: (error) => log.error({ err: error }, 'importing animals failed'),
+  })
   const decoder = new PhotoDecoder(bounds)
   const ownOperations = createOperations({
     ...{ database, broadcaster, config, decoder },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
+    wakeImporter: () => importer.wake(),
     createBatch: isSqlite ? undefined : createPetBatch(database, config.publicUrl),
   })
   const operations = [...ownOperations, ...additional.operations]
@@ -149,14 +156,14 @@ async function wire(database: Database, options: WireOptions) {
       log.request(request)
     },
   })
-  const background = { broadcaster, deliverer, usage, indexer, decoder }
+  const background = { broadcaster, deliverer, usage, indexer, importer, decoder }
   return { startup, restore, metrics, cache, limiter, pipeline, ...background }
 }
 
 /** Opens the port, creates the operator key and starts the jobs. */
 async function serve(database: Database, parts: Parts, { config, clock, log, bounds }: WireOptions) {
   const { startup, restore, cache, limiter, broadcaster, deliverer, usage, pipeline, metrics } = parts
-  const { indexer, decoder } = parts
+  const { indexer, importer, decoder } = parts
   const failed = reportStorageFaults(database, log)
   const wake = () => {
     broadcaster.wake()
@@ -192,7 +199,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
     startup.fail(new DatabaseUnavailableError('The start failed.', { cause: error }))
     broadcaster.close()
-    await Promise.all([server.stop(), deliverer.stop(), indexer.stop(), decoder.stop()])
+    await Promise.all([server.stop(), deliverer.stop(), indexer.stop(), importer.stop(), decoder.stop()])
     throw error
   })
   cache.invalidate()
@@ -210,6 +217,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     broadcaster.close()
     const delivererStopped = deliverer.stop()
     const indexerStopped = indexer.stop()
+    const importerStopped = importer.stop()
     decoder.stopAccepting()
     await wait('requests in progress', server.stop())
     await decoder.stop()
@@ -217,6 +225,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     try {
       await wait('the delivery of webhooks', delivererStopped)
       await wait('the search index', indexerStopped)
+      await wait('imports', importerStopped)
       await wait('scheduled jobs', scheduleStopped)
       const flushed = Promise.all([limiter.flush(), usage.flush().catch(logFailure(log))])
       await wait('the write of the counts', flushed)

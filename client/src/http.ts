@@ -35,6 +35,7 @@ const notFoundCodes: { [Id in OperationId]?: ErrorCode } = {
   removePetPhoto: 'photo_not_found',
   deleteCategory: 'category_not_found',
   deleteWebhook: 'webhook_not_found',
+  deleteImport: 'import_not_found',
 }
 
 const headersOfResults = new WeakMap<object, Headers>()

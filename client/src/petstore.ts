@@ -2,7 +2,7 @@ import { type Clock, systemClock } from './clock.ts'
 import { Http } from './http.ts'
 import type { PetstoreOptions } from './options.ts'
 import { Events, Webhooks } from './resources/changes.ts'
-import { Audit, Keys, Limits, Usage } from './resources/operator.ts'
+import { Audit, Imports, Keys, Limits, Usage } from './resources/operator.ts'
 import { Pets } from './resources/pets.ts'
 import { Listings } from './resources/profiles.ts'
 import { Categories, Inventory, Orders, StoreProfile } from './resources/store.ts'
@@ -20,6 +20,7 @@ export class Petstore {
   readonly events: Events
   readonly webhooks: Webhooks
   readonly limits: Limits
+  readonly imports: Imports
   readonly keys: Keys
   readonly usage: Usage
   readonly audit: Audit
@@ -40,6 +41,7 @@ export class Petstore {
     this.events = new Events(http)
     this.webhooks = new Webhooks(http)
     this.limits = new Limits(http)
+    this.imports = new Imports(http)
     this.keys = new Keys(http)
     this.usage = new Usage(http)
     this.audit = new Audit(http)

@@ -2,15 +2,16 @@ import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
+import type { CsvFile } from '../imports/csvFile.ts'
 import { noCounts, type Resource } from '../records/resource.ts'
 import { explainTemporary } from '../records/temporaryDatabase.ts'
 import { resourceOf } from '../resources.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile } from './import/applyFile.ts'
 import { addKindCounts } from './import/applyRecords.ts'
+import { addCategories, checkCsv, openCsv, petIdsOf } from './import/checkCsv.ts'
 import { type CheckedFile, checkFile, FileConflicts } from './import/checkFile.ts'
-import { CsvFile } from './import/csvFile.ts'
-import { checkMissing, csvOutcome, finishCsv } from './import/csvSteps.ts'
+import { csvOutcome, finishCsv, missingAnimals } from './import/csvSteps.ts'
 import { findChanges } from './import/dryRun.ts'
 import { type ImportInput, openInput, rejectOtherFormats } from './import/input.ts'
 import { type ImportOptions, readOptions } from './import/options.ts'
@@ -34,15 +35,15 @@ export async function run({ env, options, args: [name] }: Call<ImportOptions>): 
   const input = opened.adopt(await openInput(name), (each) => each.close())
   const problems = opened.adopt(new Problems(options.report, name, isCsv), (each) => each.close())
   const conflicts = opened.adopt(new FileConflicts(), (each) => each.close())
-  const csv = isCsv ? opened.adopt(new CsvFile(read), (each) => each.close()) : undefined
+  const csv = read.csv ? opened.adopt(openCsv(read, read.csv), (each) => each.close()) : undefined
   const progress = { outcome: 'nothing was imported' }
   const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
     const checked = csv
-      ? await csv.check(input, conflicts, problems, signal)
+      ? await checkCsv(csv, input, read, conflicts, problems, signal)
       : await checkFile(input, read, conflicts, problems, signal)
     const findWrongLines = async (db?: Db) => {
-      const unknown = (await csv?.findUnknownCategories(db, problems)) ?? []
+      const unknown = (await csv?.findUnknownCategories(db, problems.add)) ?? []
       return new Set([...unknown, ...(await conflicts.find(db, checked.digest, problems, signal))])
     }
     const file = {
@@ -93,10 +94,9 @@ async function importFile(env: NodeJS.ProcessEnv, file: File, options: Options):
   const work = async (database: Database, config: Config) => {
     const skippedLines = await file.findWrongLines(database.read)
     rejectWrongLines()
-    const missing = csv ? await checkMissing(database.read, csv, options) : []
-    await csv?.addCategories(database)
-    const onApplied = csv?.onApplied
-    const applyOptions = { config, skipBad, skippedLines, signal, ...(onApplied && { onApplied }) }
+    const missing = csv ? await missingAnimals(database.read, csv, options) : []
+    if (csv) await addCategories(csv, database)
+    const applyOptions = { config, skipBad, skippedLines, signal, ...(csv && { onApplied: petIdsOf(csv) }) }
     const applied = await applyFile(database, file.input, file, applyOptions)
     file.progress.outcome = 'the animals are imported. Start the import again to continue with the rest'
     if (!csv) return { ...applied, csv: undefined }
@@ -118,7 +118,8 @@ async function findUnknownCategories(
   problems: Problems,
 ): Promise<void> {
   if (!csv.mayHaveUnknownCategories) return
-  const find = async (database?: Database) => void (await csv.findUnknownCategories(database?.read, problems))
+  const find = async (database?: Database) =>
+    void (await csv.findUnknownCategories(database?.read, problems.add))
   await withDatabase(env, find, { noMigrationReason: 'it is only read' }).catch((error: unknown) => {
     if (error instanceof MissingDatabaseError) return find()
   })
@@ -134,7 +135,7 @@ async function dryRun(env: NodeJS.ProcessEnv, file: File, options: Options): Pro
     if (!csv) return { counts, resumedAfterLine, csv: undefined }
     const added = csv.newCategories.length
     if (added > 0) addKindCounts(counts, categoryKind, { ...noCounts(), added })
-    const missing = await checkMissing(database?.read, csv, options)
+    const missing = await missingAnimals(database?.read, csv, options)
     const outcome = csvOutcome(csv, options, missing.length)
     return { counts, resumedAfterLine, csv: { file: csv, outcome } }
   }

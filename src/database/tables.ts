@@ -1,7 +1,8 @@
 import type { Generated } from 'kysely'
+import type { ImportTables } from './importTables.ts'
 
 /** Integers are numbers below 2^53, except in columns of `bigintColumns`. Times are milliseconds, lists are JSON text. */
-export type Tables = {
+export type Tables = ImportTables & {
   /** What the database records about itself. */
   metadata: {
     name: string
@@ -72,13 +73,6 @@ export type Tables = {
   listing_terms: {
     id: number
     terms: string
-  }
-  /** Imports that have not ended, by the hash of their file and options. */
-  imports: {
-    digest: string
-    /** The last line that is committed. */
-    line: number
-    updated_at: number
   }
   categories: {
     category_id: bigint

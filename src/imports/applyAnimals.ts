@@ -1,13 +1,14 @@
 import type { Db, Trx } from '../database/db.ts'
 import { applyPets, externalKey, findPetChanges, findPetsOf, type PetOrders } from '../pets/importPets.ts'
-import { adoptedOnFor } from '../pets/pet.ts'
+import { adoptedOnFor, type PetStatus } from '../pets/pet.ts'
 import { lockExternalIds } from '../pets/queries.ts'
 import type { PetRecord } from '../pets/record.ts'
-import { type Profile, updatedProfile } from '../profiles/profile.ts'
+import { emptyProfile, type Profile, updatedProfile } from '../profiles/profile.ts'
 import { findPetsWithProfiles, recordProfileEvents, saveProfile, touchPets } from '../profiles/queries.ts'
 import { attributesMax } from '../profiles/schemas.ts'
 import type { RecordChange } from '../records/resource.ts'
 import type { ImportedAnimal } from './animal.ts'
+import type { CategoryIds } from './categories.ts'
 import { daysBetween } from './values/dates.ts'
 
 /** A pet of a file with its profile. */
@@ -17,6 +18,14 @@ export type AnimalRecord = {
   readonly animal: ImportedAnimal
   /** Set when the record has been applied. */
   petId?: number
+}
+
+/** The record of an animal of a file. Its category is known, or it is left out. */
+export function toAnimalRecord(animal: ImportedAnimal, categoryIds: CategoryIds): AnimalRecord {
+  const { id, name = '', category = '', status, externalId, source, adoptedOn } = animal
+  const categoryId = categoryIds.get(category) ?? 0n
+  const pet: PetRecord = { type: 'pet', id, name, categoryId, status, externalId, source, adoptedOn }
+  return { type: 'animal', pet, animal }
 }
 
 /** Adds new animals and changes existing ones with their profiles, and returns what it did with each. */
@@ -125,12 +134,21 @@ function importedProfile(stored: Profile, animal: ImportedAnimal, isReturned: bo
   })
 }
 
+/** What an import would do with an animal, and what would be stored of it. */
+export type AnimalPreview = {
+  readonly change: RecordChange
+  /** Undefined for a new animal. */
+  readonly petId: number | undefined
+  readonly status: PetStatus
+  readonly profile: Profile
+}
+
 /** What an import of these animals would do. */
-export async function findAnimalChanges(
+export async function previewAnimals(
   db: Db,
   records: readonly AnimalRecord[],
   now: number,
-): Promise<RecordChange[]> {
+): Promise<AnimalPreview[]> {
   const pets = records.map(({ pet }) => pet)
   const changes = await findPetChanges(db, pets, now)
   const stored = await findPetsOf(db, pets)
@@ -139,12 +157,20 @@ export async function findAnimalChanges(
   const known = ids.filter((id) => id !== undefined)
   const returned = await findReturned(db, known)
   const animals = await findPetsWithProfiles(db, known)
-  const profiles = new Map(animals.map(({ pet, profile }) => [pet.id, profile]))
-  return changes.map((change, at) => {
+  const byId = new Map(animals.map((each) => [each.pet.id, each]))
+  return records.map(({ pet, animal }, at) => {
     const id = ids[at] ?? 0
-    const profile = profiles.get(id)
-    if (change !== 'unchanged' || !profile) return change
-    const next = importedProfile(profile, (records[at] as AnimalRecord).animal, returned.has(id))
-    return JSON.stringify(next) === JSON.stringify(profile) ? 'unchanged' : 'changed'
+    const existing = byId.get(id)
+    const { source = '', externalId = null } = pet
+    const before = existing?.profile ?? { ...emptyProfile, source, externalId }
+    const next = importedProfile(before, animal, returned.has(id))
+    const isChanged = existing !== undefined && JSON.stringify(next) !== JSON.stringify(before)
+    const change = changes[at] as RecordChange
+    return {
+      change: change === 'unchanged' && isChanged ? 'changed' : change,
+      petId: existing?.pet.id,
+      status: pet.status ?? existing?.pet.status ?? 'available',
+      profile: externalId === null ? next : { ...next, source, externalId },
+    }
   })
 }

@@ -1,3 +1,4 @@
+import { FileError } from './csv/problem.ts'
 import { type ImportField, listFields, plainFields } from './fields.ts'
 import { usualHeadings } from './headings.ts'
 import type { ColumnRule, Preset } from './preset.ts'
@@ -14,6 +15,8 @@ export type ColumnOptions = {
   readonly externalId?: string | undefined
   /** The name of a preset. Otherwise the headings decide. */
   readonly from?: PresetName | undefined
+  /** A file without a column that is needed is accepted: all its lines are wrong. */
+  readonly allowsMissingColumns?: boolean
 }
 
 export type Column = {
@@ -34,7 +37,7 @@ export type Columns = {
 }
 
 /** No line of the file can be read. */
-export class HeadingsError extends Error {
+export class HeadingsError extends FileError {
   readonly headings: readonly string[]
 
   constructor(problem: string, headings: readonly string[], advice = '') {
@@ -73,7 +76,8 @@ export function recognizeColumns(cells: readonly string[], options: ColumnOption
       const readers = each.map((rule) => cellReader(rule, heading))
       return { at, heading, fields: each.flatMap(fieldsOf), readers }
     })
-  requireColumns(used, headings, preset)
+  const isTitle = headings.filter((heading) => heading !== '').length < 2
+  if (isTitle || !options.allowsMissingColumns) requireColumns(used, headings, preset)
   const unused = headings.filter((heading, at) => heading !== '' && !used.some((column) => column.at === at))
   return { headings, used, unused, preset, isPlain }
 }

@@ -52,5 +52,12 @@ export const plainFields: readonly ImportField[] = ['id', 'externalId', 'name', 
 /** Several columns can be values of one of these, in their order. */
 export const listFields: readonly ImportField[] = ['breeds', 'colors', 'photos', 'attributes']
 
-export const isImportField = (name: string): name is ImportField =>
+const isImportField = (name: string): name is ImportField =>
   importFields.some((field) => field === name) || name.startsWith('attributes.')
+
+/** Such as `Column=name`. An empty field ignores the column. Undefined for another text. */
+export function parseMapping(text: string): [heading: string, field: ImportField | ''] | undefined {
+  const at = text.lastIndexOf('=')
+  const [heading, field] = [text.slice(0, at), text.slice(at + 1)]
+  return at > 0 && (field === '' || isImportField(field)) ? [heading, field] : undefined
+}

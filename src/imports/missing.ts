@@ -1,12 +1,51 @@
 import type { Db, Trx } from '../database/db.ts'
 import { findPetsWithProfiles, lockPets, recordProfileUpdates, saveProfile } from '../profiles/queries.ts'
+import { FileError } from './csv/problem.ts'
+import type { CsvFile } from './csvFile.ts'
 
 const rowsPerRead = 2_000
 /** The most animals that are unlisted in one transaction. */
 export const unlistedMax = 200
 
+export type MissingOptions = {
+  readonly missing?: 'keep' | 'unlist' | undefined
+  readonly force?: boolean | undefined
+}
+
+/** The animals that the file does not have any more. Throws if the file is probably not the whole one. */
+export async function checkMissing(
+  db: Db | undefined,
+  file: CsvFile,
+  { missing = 'keep', force = false }: MissingOptions,
+  /** What the caller calls the options. */
+  names: { readonly missing: string; readonly force: string },
+): Promise<number[]> {
+  const { columns } = file
+  const isUnlisting = missing === 'unlist'
+  const unless = `If that is right, ${names.force}. Nothing was imported.`
+  if ((isUnlisting || columns?.preset) && file.isEmpty && !force)
+    throw new FileError(`The file has no animals. ${unless}`)
+  if (!isUnlisting) return []
+  if (!columns?.used.some(({ fields }) => fields.includes('externalId')))
+    throw new FileError(
+      `${names.missing} needs a column with the external id, by which animals are found again. Nothing was imported.`,
+    )
+  if (file.hasUnreadableLines && !force)
+    throw new FileError(
+      `The file has wrong lines without an external id, so which animals the file lacks cannot be told. Correct them, or ${names.force}. Nothing was imported.`,
+    )
+  if (!db) return []
+  const found = await findMissing(db, columns.preset?.name ?? '', file.staged.has)
+  const count = found.missing.length
+  if (isTooMuchMissing(found) && !force)
+    throw new FileError(
+      `The file lacks ${count} ${count === 1 ? 'animal' : 'animals'} of the ${found.offered} that are listed from it: more than half. It is probably not complete. ${unless}`,
+    )
+  return found.missing
+}
+
 /** The animals of a source that are offered here, and those among them that a later file does not have. */
-export async function findMissing(
+async function findMissing(
   db: Db,
   source: string,
   isInFile: (externalId: string) => boolean,
@@ -34,13 +73,8 @@ export async function findMissing(
 }
 
 /** Whether a file without these animals is probably not the whole file. */
-export const isTooMuchMissing = ({
-  offered,
-  missing,
-}: {
-  offered: number
-  missing: readonly number[]
-}): boolean => missing.length > offered / 2
+const isTooMuchMissing = ({ offered, missing }: { offered: number; missing: readonly number[] }): boolean =>
+  missing.length > offered / 2
 
 /** Hides animals from listings until a later file has them again. Returns how many it has changed. */
 export async function unlistMissing(trx: Trx, ids: readonly number[], now: number): Promise<number> {

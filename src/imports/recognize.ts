@@ -148,10 +148,11 @@ export function completeAnimal(animal: ImportedAnimal, { used, preset }: Columns
   // Shelters have animals without a name.
   const { externalId, category, name = preset && externalId } = animal
   const headingOf = (...fields: ImportField[]) =>
-    used.find((column) => fields.some((field) => column.fields.includes(field)))?.heading
+    used.find((column) => fields.some((field) => column.fields.includes(field)))?.heading ??
+    `a column ${fields[0]}`
   const missing = [
     ...(name === undefined ? [headingOf('name')] : []),
-    ...(category === undefined ? [headingOf('categoryId', 'category', 'species')] : []),
+    ...(category === undefined ? [headingOf('category', 'categoryId', 'species')] : []),
     ...(preset && externalId === undefined ? [headingOf('externalId')] : []),
   ]
   if (name === undefined || missing.length > 0)

@@ -18,6 +18,7 @@ const tags: Record<string, string> = {
   Events: 'The feed of changes, as pages or as a stream.',
   Webhooks: 'Endpoints that receive changes.',
   Limits: 'The rate limits of the caller.',
+  Imports: 'Animals from a file. For operators.',
   Keys: 'API keys. For operators.',
   Usage: 'Requests over time. For operators.',
   Audit: 'Who changed what. For operators.',

@@ -23,7 +23,7 @@ export class PetConflicts implements Conflicts<PetRecord> {
   }
 
   /** Follows in the order of the lines which animal gets which external id. */
-  async *find({ db, committed }: ConflictContext) {
+  async *find({ db, committed, pause }: ConflictContext) {
     for (const lines of this.#lines.batches(0)) {
       // Not those that an earlier line has changed.
       for (const pet of await findPetsOf(db, lines))
@@ -34,6 +34,7 @@ export class PetConflicts implements Conflicts<PetRecord> {
         if (reason !== undefined) yield { line, reason }
         else if (id !== undefined) this.#ids.add(id)
       }
+      await pause?.()
     }
   }
 

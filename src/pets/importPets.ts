@@ -118,6 +118,12 @@ const isSame = (a: StoredPet, b: StoredPet): boolean =>
 export const externalKey = ({ externalId, source }: PetOrigin | StoredPet): string =>
   JSON.stringify([source ?? '', externalId])
 
+/** What identifies a record. The first one decides. */
+export const petIdentities = (record: PetRecord): (number | string)[] =>
+  [record.id, record.externalId === undefined ? undefined : externalKey(record)].filter(
+    (each) => each !== undefined,
+  )
+
 /** Finds the stored pet of a record: by its id, or else by its external id. */
 function storedIndex(stored: readonly StoredPet[]) {
   const byId = new Map(stored.map((pet) => [pet.id, pet]))

@@ -1,6 +1,6 @@
 import { countChanges, identityCounter, type Resource } from '../records/resource.ts'
 import { PetConflicts } from './conflicts.ts'
-import { applyPets, externalKey, findPetChanges, type PetOrders, petsPerStatement } from './importPets.ts'
+import { applyPets, findPetChanges, type PetOrders, petIdentities, petsPerStatement } from './importPets.ts'
 import { type PetRecord, parsePetFast, petRecordSchema } from './record.ts'
 
 export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => ({
@@ -28,8 +28,5 @@ export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => (
   batchMax: petsPerStatement,
   apply: async (trx, pets, now) => countChanges(await applyPets(trx, pets, now, orders)),
   findChanges: findPetChanges,
-  identitiesOf: (record) =>
-    [record.id, record.externalId === undefined ? undefined : externalKey(record)].filter(
-      (each) => each !== undefined,
-    ),
+  identitiesOf: petIdentities,
 })

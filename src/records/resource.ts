@@ -109,6 +109,8 @@ export type ConflictContext = {
   readonly now: number
   /** Whether the file has a record of an earlier resource in the list. */
   hasRecord(type: string, id: number): boolean
+  /** Called after each step of the work, for example to let others run. */
+  pause?(): Promise<void>
 }
 
 /** A record that had no conflict when the file was checked conflicts with the database. */

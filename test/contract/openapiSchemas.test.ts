@@ -86,8 +86,8 @@ describe('the document contains the limits of the service:', () => {
 
   test('every id of a resource is an int64', () => {
     let ids = 0
-    // Photos have random ids, and other systems have ids of any form.
-    const isText = (at: string) => /Photo(State)?\/id$|[/ ](photoId|externalId)$/.test(at)
+    // Photos and imports have random ids, and other systems have ids of any form.
+    const isText = (at: string) => /(Photo(State)?|Import)\/id$|[/ ](photoId|importId|externalId)$/.test(at)
     for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
       if (!/(?:^|[/ ])(?:id|(?!requestId)\w+Id)(?:\/items)?$/.test(at) || schema.type === 'array') continue
       if (isText(at)) continue

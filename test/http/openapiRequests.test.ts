@@ -63,16 +63,19 @@ function withField(body: Node, [name = '', ...rest]: string[], value: unknown): 
 describe('the service rejects what the document excludes', () => {
   const service = useService()
 
-  const send = (method: string, path: string, query: string, body?: unknown) => {
+  const send = (method: string, path: string, query: string, body?: unknown, type?: string) => {
     // The resources need not exist, because input is validated first.
     const target = `/v1${path.replace(/\{\w+\}/g, '999')}${query}`
-    return service.request(method, target, { key: service.operatorKey, body })
+    const headers = type === undefined ? {} : { 'content-type': type }
+    return service.request(method, target, { key: service.operatorKey, body, headers })
   }
 
   for (const { method, path, operation } of operations) {
     const { operationId: id, requestBody } = operation
     const json = requestBody?.content['application/json']
     const schema = json && resolve(document, json.schema)
+    const [rawType] = json || !requestBody ? [] : Object.keys(requestBody.content)
+    const sendQuery = (query: string) => send(method, path, query, rawType && 'name', rawType)
     const queries = operation.parameters
       .map((node: Node) => resolve(document, node))
       .filter((parameter: Node) => parameter.in === 'query')
@@ -107,13 +110,13 @@ describe('the service rejects what the document excludes', () => {
           const invalid = violations(found).filter((value) => value !== '3')
           for (const value of [...invalid, ...(isList ? [['x']] : [])]) {
             const query = new URLSearchParams([value].flat().map((one) => [name, String(one)]))
-            const { status, json, text } = await send(method, path, `?${query}`)
+            const { status, json, text } = await sendQuery(`?${query}`)
             assert.equal(status, 400, `${query}: ${text}`)
             if (json.code === 'invalid_cursor') assert.equal(name, 'cursor')
             else assert.equal(json.details[0].path, name)
           }
           if (isList) continue
-          const twice = await send(method, path, `?${name}=1&${name}=1`)
+          const twice = await sendQuery(`?${name}=1&${name}=1`)
           assert.equal(twice.status, 400, name)
         }
       })

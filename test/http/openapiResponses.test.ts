@@ -97,6 +97,7 @@ describe('the responses of the service match the document', () => {
     }
     for (const [name, value] of Object.entries(targets)) assert.equal(typeof value, 'number', name)
     targets.photoId = 'x'.repeat(22)
+    targets.importId = 'x'.repeat(22)
   })
   after(async () => {
     await service.stop()
@@ -116,10 +117,16 @@ describe('the responses of the service match the document', () => {
     seen.add(`${id} ${response.status}`)
     return response
   }
+  const csv = { body: 'name,categoryId,sex\nLuna,3,f\nMilo,3,x', headers: { 'content-type': 'text/csv' } }
+  /** The bodies that are not JSON. */
+  const files = (): Record<string, Pick<RequestOptions, 'body' | 'headers'>> => ({
+    addPetPhoto: photo,
+    createImport: csv,
+  })
   const idempotency = (value: string) => ({ 'idempotency-key': value })
   /** A request with a body that the operation reads. */
   const readable = (id: string, idempotencyKey: string) => {
-    const { body, headers } = id === 'addPetPhoto' ? photo : { body: {}, headers: {} }
+    const { body, headers } = files()[id] ?? { body: {}, headers: {} }
     return { body, headers: { ...headers, ...idempotency(idempotencyKey) } }
   }
   const ids = operations.map(({ operation }) => operation.operationId as string)
@@ -394,11 +401,27 @@ describe('the responses of the service match the document', () => {
     }
   })
 
+  test('for imports', async () => {
+    const { json: created } = await sendRequest('createImport', 201, csv)
+    assert.deepEqual([created.animals.length, created.wrongLines.length], [1, 1])
+    await sendRequest('createImport', 409, csv)
+    await sendRequest('createImport', 400, { ...csv, query: '?dateOrder=x' })
+    await sendRequest('listImports', 200)
+    const params = { importId: created.id }
+    await sendRequest('getImport', 200, { params })
+    await sendRequest('applyImport', 202, { params })
+    await sendRequest('applyImport', 400, { params, headers: idempotency('two words') })
+    await sendRequest('deleteImport', 204, { params })
+    for (const id of ['getImport', 'applyImport', 'deleteImport']) await sendRequest(id, 404, { params })
+  })
+
   test('for invalid bodies and reused idempotency keys', async () => {
     const large = ' '.repeat(257 * 1024)
-    const largePhoto = { ...photo, body: Buffer.alloc(10 * 1024 * 1024 + 1) }
-    for (const id of having('413'))
-      await sendRequest(id, 413, id === 'addPetPhoto' ? largePhoto : { body: large })
+    const largeFile = Buffer.alloc(20 * 1024 * 1024 + 1)
+    for (const id of having('413')) {
+      const file = files()[id]
+      await sendRequest(id, 413, file ? { ...file, body: largeFile } : { body: large })
+    }
     for (const id of having('415')) {
       await sendRequest(id, 415, { body: 'name=Milo', headers: { 'content-type': 'text/plain' } })
     }

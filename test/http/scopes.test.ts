@@ -13,7 +13,7 @@ const service = useService({}, { nameServers: ['127.0.0.1:9'] })
 const unused = {} as never
 const operations = createOperations({
   ...{ database: unused, apiKeyCache: unused, rateLimiter: unused, broadcaster: unused, flushUsage: unused },
-  decoder: unused,
+  ...{ decoder: unused, wakeImporter: unused },
   config: readConfig({}),
 })
 

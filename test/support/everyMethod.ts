@@ -193,6 +193,24 @@ async function webhooks(): Promise<void> {
   server.close()
 }
 
+async function imports(): Promise<void> {
+  const file = new Blob(['Nickname,Kind\nRex,Dog\nIda,Dog'])
+  const query = { map: ['Nickname=name'], createCategories: 'true' as const }
+  const discarded = await store.imports.create(file, query)
+  assert.deepEqual(
+    (await store.imports.list()).map(({ id }) => id),
+    [discarded.id],
+  )
+  await store.imports.delete(discarded.id)
+  const checked = await store.imports.create(file, query)
+  assert.equal(checked.expected.added, 2)
+  await store.imports.apply(checked.id)
+  await until(
+    () => store.imports.get(checked.id),
+    ({ state, result }) => state === 'applied' && result.added === 2,
+  )
+}
+
 async function keys(): Promise<void> {
   const { id, key } = await store.keys.create({ name: 'Caller', plan: 'pro', scopes: ['pets:read'] })
   const caller = new Petstore({ baseUrl: process.env.PETSTORE, apiKey: key, throttle: true })
@@ -253,6 +271,7 @@ await categories()
 await storeProfile()
 await events()
 await webhooks()
+await imports()
 await keys()
 await connections()
 console.log('Every method works.')

@@ -29,6 +29,7 @@ export async function createTargets(service: Caller, path: string): Promise<Targ
     const creator = describedOperations.find(
       (operation) => operation.method === 'POST' && operation.path === collection,
     )
+    if (name === 'importId') await deleteImports(service)
     assert.ok(creator, `No operation creates ${parameter} of ${path}: name it in "creators" of this file.`)
     const { status, json, text } = await service.request('POST', `/v1${withTargets(collection, targets)}`, {
       key: service.operatorKey,
@@ -40,15 +41,23 @@ export async function createTargets(service: Caller, path: string): Promise<Targ
   return targets
 }
 
+/** There can be one import at a time. */
+async function deleteImports({ request, operatorKey: key }: Caller): Promise<void> {
+  for (const { id } of (await request('GET', '/v1/imports', { key })).json)
+    await request('DELETE', `/v1/imports/${id}`, { key })
+}
+
 /** A path with the ids in place of its parameters. */
 export const withTargets = (path: string, targets: Targets): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => String(targets[name]))
 
-/** A request with the example of the body, or with a photo. */
-export const exampleRequest = async (service: Caller, id: string) =>
-  id === 'addPetPhoto'
-    ? { body: await jpeg(32, 32), headers: { 'content-type': 'image/jpeg' } }
-    : { body: await exampleBody(service, id) }
+/** A request with the example of the body, or with a file. */
+export async function exampleRequest(service: Caller, id: string) {
+  if (id === 'addPetPhoto') return { body: await jpeg(32, 32), headers: { 'content-type': 'image/jpeg' } }
+  if (id === 'createImport')
+    return { body: 'name,categoryId\nLuna,3', headers: { 'content-type': 'text/csv' } }
+  return { body: await exampleBody(service, id) }
+}
 
 /** The example of the body of an operation. What it refers to by an id exists. */
 async function exampleBody(service: Caller, id: string): Promise<Node | undefined> {

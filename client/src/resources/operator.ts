@@ -2,6 +2,7 @@ import { type List, listOf } from '../list.ts'
 import type { CreateOptions, RequestOptions } from '../options.ts'
 import type {
   AuditEntry,
+  Import,
   Int64,
   Key,
   KeyChange,
@@ -63,6 +64,41 @@ export class Keys extends Resource {
   /** The requests of a key over time. Beta. */
   usage(keyId: Int64, options?: RequestOptions): Promise<UsageCounts> {
     return this.http.call('getKeyUsage', { params: { keyId } }, options)
+  }
+}
+
+/** As long as the service may take to receive and check a file. */
+const uploadTimeoutMs = 600_000
+
+/** Requires the scope `keys:manage`. Beta: this part of the API can still change. */
+export class Imports extends Resource {
+  /** Checks a file of CSV. Returns what applying it would do, and changes no animal. */
+  create(
+    file: Blob | ArrayBuffer | Uint8Array,
+    query: Operations['createImport']['query'] = {},
+    options?: CreateOptions,
+  ): Promise<Import> {
+    const sent = { timeoutMs: uploadTimeoutMs, ...options, contentType: 'text/csv' }
+    return this.http.call('createImport', { query, body: file }, sent)
+  }
+
+  /** The imports that are not erased, newest first. */
+  list(options?: RequestOptions): Promise<Import[]> {
+    return this.http.call('listImports', {}, options)
+  }
+
+  get(importId: string, options?: RequestOptions): Promise<Import> {
+    return this.http.call('getImport', { params: { importId } }, options)
+  }
+
+  /** Starts to add and change the animals. `get` shows the progress. */
+  apply(importId: string, options?: CreateOptions): Promise<Import> {
+    return this.http.call('applyImport', { params: { importId } }, options)
+  }
+
+  /** Erases an import. What it has changed stays. */
+  delete(importId: string, options?: RequestOptions): Promise<void> {
+    return this.http.call('deleteImport', { params: { importId } }, options)
   }
 }
 

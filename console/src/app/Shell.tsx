@@ -71,16 +71,19 @@ const Navigation = ({ screens }: { screens: readonly Screen[] }) => (
     </div>
     <nav aria-label="Main">
       <ul>
-        {screens.map((screen) => (
-          <NavigationLink
-            key={screen.path}
-            href={hrefOf(screen.path)}
-            icon={screen.icon}
-            isCurrent={screenName.value === screen.path}
-          >
-            {screen.name}
-          </NavigationLink>
-        ))}
+        {screens.map(
+          (screen) =>
+            screen.parent === undefined && (
+              <NavigationLink
+                key={screen.path}
+                href={hrefOf(screen.path)}
+                icon={screen.icon}
+                isCurrent={currentPath(screens) === screen.path}
+              >
+                {screen.name}
+              </NavigationLink>
+            ),
+        )}
         <NavigationLink href="/docs" icon="docs">
           Docs
         </NavigationLink>
@@ -89,6 +92,10 @@ const Navigation = ({ screens }: { screens: readonly Screen[] }) => (
     <Account />
   </div>
 )
+
+/** The path of the screen that is shown, or of the one that leads to it. */
+const currentPath = (screens: readonly Screen[]): string =>
+  screens.find(({ path }) => path === screenName.value)?.parent ?? screenName.value
 
 type NavigationLinkProps = { href: string; icon: IconName; isCurrent?: boolean; children: string }
 

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact'
 import type { Scope } from '../../../client/src/index.ts'
 import type { IconName } from '../components/Icon.tsx'
 
-/** A screen of the main navigation. Its code is loaded when it is first shown. */
+/** A screen. Its code is loaded when it is first shown. */
 export type Screen = {
   readonly path: string
   readonly name: string
@@ -11,6 +11,8 @@ export type Screen = {
   readonly scopes: readonly Scope[]
   /** The path of one thing is the path of the screen and its id. */
   readonly hasDetails?: boolean
+  /** The path of the screen that leads to it. It is not in the main navigation. */
+  readonly parent?: string
   readonly load: () => Promise<{ default: ComponentType }>
 }
 
@@ -30,6 +32,14 @@ export const screens: readonly Screen[] = [
     scopes: ['pets:read'],
     hasDetails: true,
     load: () => import('../screens/Animals/Animals.tsx'),
+  },
+  {
+    path: 'import',
+    name: 'Import animals',
+    icon: 'paw',
+    scopes: ['keys:manage'],
+    parent: 'animals',
+    load: () => import('../screens/Import/Import.tsx'),
   },
   {
     path: 'categories',

@@ -5,10 +5,10 @@ import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import type { Db } from '../../database/db.ts'
-import { findMissing, isTooMuchMissing, unlistedMax, unlistMissing } from '../../imports/missing.ts'
+import type { CsvFile } from '../../imports/csvFile.ts'
+import { checkMissing, unlistedMax, unlistMissing } from '../../imports/missing.ts'
 import type { PhotoCounts } from '../../imports/photos.ts'
 import { counted } from '../cli.ts'
-import type { CsvFile } from './csvFile.ts'
 import { importAllPhotos } from './importPhotos.ts'
 import type { ImportOptions } from './options.ts'
 
@@ -20,33 +20,9 @@ export type CsvOutcome = {
   readonly photos?: PhotoCounts
 }
 
-/** The animals that the file does not have any more. Throws if the file is probably not the whole one. */
-export async function checkMissing(
-  db: Db | undefined,
-  file: CsvFile,
-  { missing = 'keep', force = false }: ImportOptions,
-): Promise<number[]> {
-  const { columns } = file
-  const isUnlisting = missing === 'unlist'
-  if ((isUnlisting || columns?.preset) && file.isEmpty && !force)
-    throw new Error('The file has no animals. If that is right, use --force. Nothing was imported.')
-  if (!isUnlisting) return []
-  if (!columns?.used.some(({ fields }) => fields.includes('externalId')))
-    throw new Error(
-      '--missing unlist needs a column with the external id, by which animals are found again. Nothing was imported.',
-    )
-  if (file.hasUnreadableLines && !force)
-    throw new Error(
-      'The file has wrong lines without an external id, so which animals the file lacks cannot be told. Correct them, or use --force. Nothing was imported.',
-    )
-  if (!db) return []
-  const found = await findMissing(db, columns.preset?.name ?? '', file.staged.has)
-  if (isTooMuchMissing(found) && !force)
-    throw new Error(
-      `The file lacks ${counted(found.missing.length, 'animal')} of the ${found.offered} that are listed from it: more than half. It is probably not complete. If that is right, use --force. Nothing was imported.`,
-    )
-  return found.missing
-}
+/** The animals that the file does not have any more. */
+export const missingAnimals = (db: Db | undefined, file: CsvFile, options: ImportOptions) =>
+  checkMissing(db, file, options, { missing: '--missing unlist', force: 'use --force' })
 
 /** For the result. The numbers are those of a dry run unless others are given. */
 export const csvOutcome = (

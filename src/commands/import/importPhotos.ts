@@ -10,11 +10,11 @@ import {
   type PhotoCounts,
   type WantedPhoto,
 } from '../../imports/photos.ts'
+import type { StagedAnimal, StagedAnimals } from '../../imports/staging.ts'
 import { findPetsOf } from '../../pets/importPets.ts'
 import { PhotoDecoder } from '../../photos/decoder.ts'
 import { Progress } from '../output/progress.ts'
 import { PhotoFolder } from './photoFolder.ts'
-import type { StagedAnimal, StagedAnimals } from './staging.ts'
 
 /** Animals whose photos are fetched at the same time. One photo is decoded at a time. */
 const concurrentMax = 4

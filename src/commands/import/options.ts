@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs'
-import { importFields, isImportField } from '../../imports/fields.ts'
+import { importFields, parseMapping } from '../../imports/fields.ts'
 import type { PresetName } from '../../imports/presetNames.ts'
 import type { DateOrder } from '../../imports/values/dates.ts'
+import { parseCurrency } from '../../imports/values/fee.ts'
 import { UsageError } from '../cli.ts'
 import type { ReadOptions } from './records.ts'
 
@@ -59,18 +60,16 @@ export function readOptions(options: ImportOptions, file = ''): ReadOptions {
 }
 
 function readMapping(entry: string): [heading: string, field: string] {
-  const at = entry.lastIndexOf('=')
-  const [heading, field] = [entry.slice(0, at), entry.slice(at + 1)]
-  if (at < 1 || !(field === '' || isImportField(field)))
-    throw new UsageError(
-      `--map must be HEADER=FIELD with one of the fields ${importFields.join(', ')}, or HEADER= to ignore the column, but is "${entry}".`,
-    )
-  return [heading, field]
+  const mapping = parseMapping(entry)
+  if (mapping) return mapping
+  throw new UsageError(
+    `--map must be HEADER=FIELD with one of the fields ${importFields.join(', ')}, or HEADER= to ignore the column, but is "${entry}".`,
+  )
 }
 
 function readCurrency(text: string | undefined): string | undefined {
-  const code = text?.toUpperCase()
-  if (code !== undefined && !Intl.supportedValuesOf('currency').includes(code))
+  const currency = text === undefined ? undefined : parseCurrency(text)
+  if (text !== undefined && currency === undefined)
     throw new UsageError(`--currency must be a code of ISO 4217 such as EUR, but is "${text}".`)
-  return code
+  return currency
 }

@@ -21,7 +21,7 @@ export class Problems {
     this.#csvReport = this.#report !== undefined && isCsvReport ? new CsvReport(this.#report) : undefined
   }
 
-  add(problem: Problem): void {
+  add = (problem: Problem): void => {
     this.count++
     if (this.listed.length < listedMax) this.listed.push(problem)
     if (this.#csvReport) this.#csvReport.add(problem)

@@ -1,10 +1,9 @@
 import * as z from 'zod'
 import { integer } from '../../api/validation.ts'
 import type { Trx } from '../../database/db.ts'
-import { type AnimalRecord, applyAnimals, findAnimalChanges } from '../../imports/applyAnimals.ts'
+import { type AnimalRecord, applyAnimals, previewAnimals } from '../../imports/applyAnimals.ts'
 import type { Problem } from '../../imports/csv/problem.ts'
-import type { PresetName } from '../../imports/presetNames.ts'
-import type { DateOrder } from '../../imports/values/dates.ts'
+import type { CsvOptions } from '../../imports/csvFile.ts'
 import { hasOpenOrders, statusesByOpenOrders } from '../../orders/queries.ts'
 import { countChanges, idMax, noCounts, type Resource, type ResourceRecord } from '../../records/resource.ts'
 import { counters, defaultResource, resourceOf } from '../../resources.ts'
@@ -49,8 +48,10 @@ const animal: RecordKind = {
     countChanges(
       await applyAnimals(trx, records as readonly ResourceRecord[] as AnimalRecord[], now, petOrders),
     ),
-  findChanges: (db, records, now) =>
-    findAnimalChanges(db, records as readonly ResourceRecord[] as AnimalRecord[], now),
+  findChanges: async (db, records, now) => {
+    const animals = await previewAnimals(db, records as readonly ResourceRecord[] as AnimalRecord[], now)
+    return animals.map(({ change }) => change)
+  },
   identitiesOf: (record) => defaultResource.identitiesOf?.((record as AnimalRecord).pet) ?? [],
   countsAs: defaultResource,
 }
@@ -67,16 +68,11 @@ export type ReadOptions = {
   readonly map: ReadonlyMap<string, string>
   /** The column or field with the external id. */
   readonly externalId: string | undefined
-  readonly csv?: CsvOptions | undefined
+  readonly csv?: CsvReadOptions | undefined
 }
 
 /** How the values of a CSV file are read. */
-type CsvOptions = {
-  /** The preset, if the headings do not decide. */
-  readonly from: PresetName | undefined
-  readonly dateOrder: DateOrder | undefined
-  readonly currency: string | undefined
-  readonly createCategories: boolean
+export type CsvReadOptions = Pick<CsvOptions, 'from' | 'dateOrder' | 'currency' | 'createCategories'> & {
   /** Photos are imported too. */
   readonly hasPhotos: boolean
 }

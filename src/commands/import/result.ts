@@ -1,9 +1,9 @@
+import type { CsvFile } from '../../imports/csvFile.ts'
 import { addCounts, noCounts } from '../../records/resource.ts'
 import { countedResources, defaultResource } from '../../resources.ts'
 import { counted, printResult } from '../cli.ts'
 import { byResource, describeCounts, listOf, totalOf } from '../counts.ts'
 import type { KindCounts } from './applyRecords.ts'
-import type { CsvFile } from './csvFile.ts'
 import type { CsvOutcome } from './csvSteps.ts'
 import type { Problems } from './problems.ts'
 

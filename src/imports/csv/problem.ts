@@ -4,6 +4,9 @@ import { JsonError } from '../../api/json.ts'
 /** A line that cannot be imported. */
 export type Problem = { readonly line: number; readonly reason: string }
 
+/** The file is wrong as a whole: no line can be imported. */
+export class FileError extends Error {}
+
 /** A line is wrong. Any other error stops the import, even with --skip-bad. */
 export class LineError extends Error {}
 

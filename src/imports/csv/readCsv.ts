@@ -1,5 +1,5 @@
 import { type CellProblem, type CsvRecord, findDelimiter, joinedLines, parseCsvRecord } from './csv.ts'
-import { type Problem, problemOf } from './problem.ts'
+import { FileError, type Problem, problemOf } from './problem.ts'
 import { countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
 
 const unclosed = 'has a quotation mark that is not closed'
@@ -120,7 +120,7 @@ function reportCell<T>(
   found: Rows<T>,
 ) {
   const problem = { line, reason: `${file?.reader.headings[cell] || `column ${cell + 1}`} ${reason}` }
-  if (!file) throw new Error(`Line ${line}: ${problem.reason}. Nothing was imported.`)
+  if (!file) throw new FileError(`Line ${line}: ${problem.reason}. Nothing was imported.`)
   found.problems.push(problem)
 }
 

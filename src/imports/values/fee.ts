@@ -5,6 +5,12 @@ const signs: Readonly<Record<string, string | undefined>> = { '€': 'EUR', '£'
 const amount = /^([A-Z]{3}|[€£$])?\s*(\d[\d.,' ]{0,15}?)\s*([A-Z]{3}|[€£$])?$/i
 const freeWords = /^(?:free|waived|fee waived|no fee|none)$/i
 
+/** The code of a currency. Undefined for another text. */
+export function parseCurrency(text: string): string | undefined {
+  const code = text.toUpperCase()
+  return Intl.supportedValuesOf('currency').includes(code) ? code : undefined
+}
+
 /** An amount such as "$150", "150.00", "EUR 1.250,00" or "free", in the smallest unit of its currency. */
 export function parseFee(
   text: string,

@@ -1,11 +1,13 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { loadCategories } from '../../app/categories.ts'
-import { screenArgument, search } from '../../app/router.ts'
+import { hrefOf, navigate, screenArgument, search } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
+import { useAction } from '../../app/useAction.ts'
 import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
+import { Menu } from '../../components/Menu.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { PlaceOrderDialog } from '../Orders/PlaceOrderDialog.tsx'
 import type { OpenDialog } from './AnimalActions.tsx'
@@ -14,6 +16,7 @@ import { AnimalsGallery } from './AnimalsGallery.tsx'
 import { AnimalsTable } from './AnimalsTable.tsx'
 import { AnimalsToolbar } from './AnimalsToolbar.tsx'
 import { createAnimalList, type PetList, putPet } from './animalList.ts'
+import { exportAnimals } from './animalsCsv.ts'
 import { BulkDialog } from './BulkDialog.tsx'
 import { addressOf, type Filters, filtersIn, isFiltered, isLastWordShort, noFilters } from './filters.ts'
 import { followAnimals } from './followAnimals.ts'
@@ -43,6 +46,7 @@ function AllAnimals() {
         actions={
           <>
             <LiveIndicator onRefresh={() => void list.reload()} />
+            <MoreActions filters={filters} />
             {hasScope('pets:write') && (
               <Button kind="primary" icon="plus" onClick={() => setDialog({ kind: 'add' })}>
                 Add animal
@@ -69,6 +73,13 @@ function AllAnimals() {
       )}
     </>
   )
+}
+
+function MoreActions({ filters }: { filters: Filters }) {
+  const { run } = useAction()
+  const exportAll = { label: 'Export as CSV', onSelect: () => void run(() => exportAnimals(filters)) }
+  const importFile = { label: 'Import animals', onSelect: () => navigate('import') }
+  return <Menu label="More actions" items={[...(hasScope('keys:manage') ? [importFile] : []), exportAll]} />
 }
 
 function useAnimalList(filters: Filters): PetList {
@@ -108,11 +119,18 @@ function NoAnimals({ filters, onClear, onDialog }: NoAnimalsProps) {
       title="No animals yet"
       text="Animals that can be adopted appear here."
       action={
-        hasScope('pets:write') && (
-          <Button kind="primary" icon="plus" onClick={() => onDialog({ kind: 'add' })}>
-            Add the first animal
-          </Button>
-        )
+        <>
+          {hasScope('pets:write') && (
+            <Button kind="primary" icon="plus" onClick={() => onDialog({ kind: 'add' })}>
+              Add the first animal
+            </Button>
+          )}{' '}
+          {hasScope('keys:manage') && (
+            <a class="button button-secondary button-normal" href={hrefOf('import')}>
+              Import a file
+            </a>
+          )}
+        </>
       }
     />
   )

@@ -5,18 +5,21 @@ import { keepFocus } from '../../app/focus.ts'
 import { hrefOf } from '../../app/router.ts'
 import { streamReady } from '../../app/stream.ts'
 import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
 import { Button } from '../../components/Button.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
+import { Menu } from '../../components/Menu.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { Segments } from '../../components/Segments.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import './orders.css'
 import { OrderCard } from './OrderCard.tsx'
 import { OrderBoard } from './orderBoard.ts'
+import { exportOrders } from './ordersCsv.ts'
 
 const emptyTexts: Record<OrderStatus, string> = {
   placed: 'New orders appear here.',
@@ -34,10 +37,24 @@ export default function Orders() {
     void streamReady().then(() => board.reload())
     return end
   }, [board])
+  const { run } = useAction()
   const isEmpty = orderStatuses.every((status) => board.column(status).isEmpty)
   return (
     <>
-      <PageHeader title="Orders" actions={<LiveIndicator onRefresh={() => void board.reload()} />} />
+      <PageHeader
+        title="Orders"
+        actions={
+          <>
+            <LiveIndicator onRefresh={() => void board.reload()} />
+            {!isEmpty && (
+              <Menu
+                label="More actions"
+                items={[{ label: 'Export as CSV', onSelect: () => void run(exportOrders) }]}
+              />
+            )}
+          </>
+        }
+      />
       {isEmpty ? (
         <EmptyState
           icon="orders"

@@ -13,7 +13,7 @@ const digitsOf = (currency: string): number =>
   new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
 
 /** "150", "150.50" */
-function formatAmount({ amount, currency }: Fee): string {
+export function formatAmount({ amount, currency }: Fee): string {
   const digits = digitsOf(currency)
   const text = (amount / 10 ** digits).toFixed(digits)
   return text.replace(/\.0+$/, '')

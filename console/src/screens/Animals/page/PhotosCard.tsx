@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Int64, Photo } from '../../../../../client/src/index.ts'
 import { photosPerPetMax, uploadTypes } from '../../../../../src/photos/photo.ts'
+import { useFileDrop } from '../../../app/useFileDrop.ts'
 import { isTouch } from '../../../app/viewport.ts'
 import { Button, IconButton } from '../../../components/Button.tsx'
 import { Card } from '../../../components/Card.tsx'
@@ -18,12 +19,12 @@ export function PhotosCard({ petId, photos, uploads, onChange }: PhotosCardProps
   const [describedId, setDescribedId] = useState<string>()
   const described = shown.find(({ id }) => id === describedId)
   const input = useRef<HTMLInputElement>(null)
-  const isOver = useFileDrop(uploads)
+  const isOver = useFileDrop((files) => uploads.add(files))
   const choose = () => input.current?.click()
   useUploadsUntilEnd(uploads)
   const isFull = shown.length >= photosPerPetMax
   return (
-    <div class={`photos-drop ${isOver ? 'photos-drop-over' : ''}`}>
+    <div class={`file-drop ${isOver ? 'file-drop-over' : ''}`}>
       <Card
         title="Photos"
         anchor="photos"
@@ -177,24 +178,3 @@ function UploadRow({ uploads, upload }: { uploads: Uploads; upload: Upload }) {
 }
 
 const icons = { queued: 'clock', done: 'check', failed: 'alert' } as const
-
-/** Files can be dropped anywhere: beside the card, the browser would open them instead of the console. */
-function useFileDrop(uploads: Uploads): boolean {
-  const [isOver, setOver] = useState(false)
-  useEffect(() => {
-    const onDrag = (event: DragEvent) => {
-      const { dataTransfer, type } = event
-      if (!dataTransfer?.types.includes('Files')) return
-      event.preventDefault()
-      // An element is left for another one, or the window is left.
-      setOver(type === 'dragover' || (type === 'dragleave' && event.relatedTarget !== null))
-      if (type === 'drop') uploads.add(dataTransfer.files)
-    }
-    const types = ['dragover', 'dragleave', 'drop'] as const
-    for (const type of types) document.addEventListener(type, onDrag)
-    return () => {
-      for (const type of types) document.removeEventListener(type, onDrag)
-    }
-  }, [uploads])
-  return isOver
-}

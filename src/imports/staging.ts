@@ -1,9 +1,6 @@
-import { type ImportedAnimal, mergeAnimals } from '../../imports/animal.ts'
-import type { AnimalRecord } from '../../imports/applyAnimals.ts'
-import type { CategoryIds } from '../../imports/categories.ts'
-import type { PetRecord } from '../../pets/record.ts'
-import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
-import type { Batch } from './records.ts'
+import { openTemporaryDatabase } from '../records/temporaryDatabase.ts'
+import { type ImportedAnimal, mergeAnimals } from './animal.ts'
+import { FileError } from './csv/problem.ts'
 
 const batchLinesMax = 500
 /** More are a sign that the column is not that of the category. */
@@ -41,7 +38,7 @@ export class StagedAnimals {
     const { externalId, category } = animal
     if (category !== undefined) this.#categories.add(category)
     if (this.#categories.size > categoriesMax)
-      throw new Error(`The file has more than ${categoriesMax} categories. Nothing was imported.`)
+      throw new FileError(`The file has more than ${categoriesMax} categories. Nothing was imported.`)
     const first = isMerged && externalId !== undefined ? this.#lineOf.get(externalId)?.line : undefined
     if (typeof first === 'number') {
       const merged = mergeAnimals(this.#animalAt(first), animal)
@@ -87,33 +84,7 @@ export class StagedAnimals {
     }
   }
 
-  /** The records to apply. With `hasPhotos`, the ids of all animals are needed afterwards. */
-  async *batches(categoryIds: CategoryIds, hasPhotos: boolean): AsyncGenerator<Batch> {
-    for (const staged of this.all()) {
-      const batch: Batch = { records: [], lines: [], problems: [], bytes: 0 }
-      for (const { line, animal } of staged) {
-        batch.records.push(toRecord(animal, categoryIds, hasPhotos))
-        batch.lines.push(line)
-      }
-      yield batch
-    }
-  }
-
   close(): void {
     this.#database.close()
   }
-}
-
-/** An animal without anything but the fields of a pet is a pet, of which many are applied at once. */
-function toRecord(
-  animal: ImportedAnimal,
-  categoryIds: CategoryIds,
-  hasPhotos: boolean,
-): PetRecord | AnimalRecord {
-  const { id, name = '', category = '', status, externalId, source, adoptedOn } = animal
-  // Lines whose category is not known are left out.
-  const categoryId = categoryIds.get(category) ?? 0n
-  const pet: PetRecord = { type: 'pet', id, name, categoryId, status, externalId, source, adoptedOn }
-  const isPet = !(animal.profile || animal.approximateBirth || hasPhotos)
-  return isPet ? pet : { type: 'animal', pet, animal }
 }

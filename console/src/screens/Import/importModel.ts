@@ -1,0 +1,147 @@
+import { signal } from '@preact/signals'
+import type { Import, Operations } from '../../../../client/src/index.ts'
+import { isAbort, type RequestError, toRequestError } from '../../app/errors.ts'
+import { store } from '../../app/store.ts'
+
+type Query = NonNullable<Operations['createImport']['query']>
+
+/** How a file is read. */
+export type Settings = {
+  readonly createCategories: boolean
+  readonly dateOrder: NonNullable<Query['dateOrder']> | ''
+  readonly currency: string
+  readonly missing: NonNullable<Query['missing']>
+  readonly force: boolean
+  /** The fields that the person has chosen, by heading. An empty text ignores the column. */
+  readonly columns: Readonly<Record<string, string>>
+}
+
+const defaults: Settings = {
+  ...{ createCategories: true, dateOrder: '', currency: '', missing: 'keep', force: false, columns: {} },
+}
+
+const queryOf = ({ createCategories, dateOrder, currency, missing, force, columns }: Settings): Query => ({
+  createCategories: createCategories ? 'true' : 'false',
+  dateOrder: dateOrder || undefined,
+  currency: currency.trim() || undefined,
+  missing,
+  force: force ? 'true' : undefined,
+  map: Object.entries(columns).map(([heading, field]) => `${heading}=${field}`),
+})
+
+/** One import at a time, from the choice of a file to the request to apply it. */
+export class ImportModel {
+  readonly settings = signal(defaults)
+  /** What was checked last. It stays while the file is checked again. */
+  readonly preview = signal<Import | undefined>(undefined)
+  readonly isChecking = signal(false)
+  /** Why the last check has failed. */
+  readonly error = signal<RequestError | undefined>(undefined)
+  /** Another import that must end first. */
+  readonly other = signal<Import | undefined>(undefined)
+  /** The import that is or was applied. */
+  readonly startedId = signal<string | undefined>(undefined)
+  readonly file = signal<File | undefined>(undefined)
+  /** The import on the service that is not applied. */
+  #readyId: string | undefined
+  readonly #ending = new AbortController()
+
+  /** Continues with an import that is not finished, for example after the page was loaded again. */
+  async open(): Promise<void> {
+    const { signal } = this.#ending
+    try {
+      const unfinished = (await store.imports.list({ signal })).find(({ state }) => state !== 'applied')
+      if (unfinished) await this.show(unfinished)
+    } catch (thrown) {
+      this.#fail(thrown)
+    }
+  }
+
+  async show({ id, state }: Import): Promise<void> {
+    const { signal } = this.#ending
+    this.other.value = undefined
+    if (state !== 'ready') this.startedId.value = id
+    else {
+      this.preview.value = await store.imports.get(id, { signal })
+      this.#readyId = id
+    }
+  }
+
+  choose(file: File): Promise<void> {
+    this.file.value = file
+    this.preview.value = undefined
+    this.startedId.value = undefined
+    return this.change({ columns: {} })
+  }
+
+  /** Checks the file again with other settings. */
+  change(settings: Partial<Settings>): Promise<void> {
+    this.settings.value = { ...this.settings.value, ...settings }
+    return this.check()
+  }
+
+  async check(): Promise<void> {
+    const file = this.file.value
+    if (!file || this.isChecking.value) return
+    const { signal } = this.#ending
+    this.isChecking.value = true
+    this.error.value = undefined
+    this.other.value = undefined
+    try {
+      await this.#discardReady()
+      const query = queryOf(this.settings.value)
+      const checked = await store.imports.create(file, query, { signal })
+      this.#readyId = checked.id
+      this.preview.value = checked
+    } catch (thrown) {
+      if (toRequestError(thrown).code === 'import_in_progress') await this.#findOther().catch(() => {})
+      this.#fail(thrown)
+    } finally {
+      this.isChecking.value = false
+    }
+  }
+
+  async #findOther(): Promise<void> {
+    const imports = await store.imports.list({ signal: this.#ending.signal })
+    this.other.value = imports.find(({ state }) => state !== 'applied')
+  }
+
+  async discardOther(): Promise<void> {
+    if (this.other.value) await store.imports.delete(this.other.value.id)
+    await this.check()
+  }
+
+  async apply(): Promise<void> {
+    const id = this.#readyId
+    if (id === undefined) return
+    await store.imports.apply(id)
+    this.#readyId = undefined
+    this.startedId.value = id
+  }
+
+  /** Begins again, without a file. */
+  async reset(): Promise<void> {
+    await this.#discardReady()
+    this.file.value = undefined
+    this.preview.value = undefined
+    this.startedId.value = undefined
+    this.error.value = undefined
+  }
+
+  async #discardReady(): Promise<void> {
+    const id = this.#readyId
+    this.#readyId = undefined
+    // It has expired, or is erased in an hour.
+    if (id !== undefined) await store.imports.delete(id, { keepalive: true }).catch(() => {})
+  }
+
+  #fail(thrown: unknown): void {
+    if (!isAbort(thrown)) this.error.value = toRequestError(thrown)
+  }
+
+  /** The person leaves the screen. What is not applied is erased, and what is being applied goes on. */
+  close(): void {
+    this.#ending.abort()
+    void this.#discardReady()
+  }
+}

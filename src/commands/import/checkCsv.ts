@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { actorText } from '../../actor.ts'
+import { systemClock } from '../../clock.ts'
+import type { Database } from '../../database/database.ts'
+import type { ImportedAnimal } from '../../imports/animal.ts'
+import { type AnimalRecord, toAnimalRecord } from '../../imports/applyAnimals.ts'
+import { readText } from '../../imports/csv/readText.ts'
+import { CsvFile } from '../../imports/csvFile.ts'
+import type { PetRecord } from '../../pets/record.ts'
+import type { Resource, ResourceRecord } from '../../records/resource.ts'
+import { defaultResource } from '../../resources.ts'
+import { Progress } from '../output/progress.ts'
+import type { CheckedFile, FileConflicts } from './checkFile.ts'
+import type { ImportInput } from './input.ts'
+import type { Problems } from './problems.ts'
+import type { Batch, CsvReadOptions, ReadOptions } from './records.ts'
+
+export const openCsv = ({ map, externalId }: ReadOptions, csv: CsvReadOptions): CsvFile =>
+  new CsvFile({
+    ...{ map, externalId, ...csv },
+    categoryAdvice: '--create-categories adds new ones',
+    now: systemClock(),
+  })
+
+/** Validates every line of CSV. What depends on the database or on other lines is added to `conflicts`. */
+export async function checkCsv(
+  file: CsvFile,
+  input: ImportInput,
+  options: ReadOptions,
+  conflicts: FileConflicts,
+  problems: Problems,
+  signal: AbortSignal,
+): Promise<CheckedFile> {
+  using progress = new Progress('Checking')
+  const hash = createHash('sha256').update(JSON.stringify({ ...options, map: [...options.map] }))
+  const chunks = readText(input.open(), (bytes) => void hash.update(bytes))
+  await file.read(chunks, problems.add, (lines, bytes) => {
+    signal.throwIfAborted()
+    progress.show(lines, 'lines', bytes / input.bytes)
+  })
+  let highestId = 0
+  for await (const animals of file.complete(problems.add))
+    for (const { line, animal } of animals) {
+      const { id, externalId, source } = animal
+      const record = { id, externalId, source }
+      conflicts.add(defaultResource.type, line, record)
+      highestId = Math.max(highestId, id ?? 0)
+    }
+  const highestIds = new Map<Resource, number>(highestId > 0 ? [[defaultResource, highestId]] : [])
+  return {
+    digest: hash.digest('hex'),
+    highestIds,
+    batches: () => batchesOf(file, options.csv?.hasPhotos ?? false),
+  }
+}
+
+/** The records to apply. With `hasPhotos`, the ids of all animals are needed afterwards. */
+async function* batchesOf({ staged, categoryIds }: CsvFile, hasPhotos: boolean): AsyncGenerator<Batch> {
+  for (const animals of staged.all()) {
+    const batch: Batch = { records: [], lines: [], problems: [], bytes: 0 }
+    for (const { line, animal } of animals) {
+      const record = toAnimalRecord(animal, categoryIds)
+      batch.records.push(hasPhotos || hasProfile(animal) ? record : record.pet)
+      batch.lines.push(line)
+    }
+    yield batch
+  }
+}
+
+/** An animal without anything but the fields of a pet is a pet, of which many are applied at once. */
+const hasProfile = ({ profile, approximateBirth }: ImportedAnimal): boolean =>
+  profile !== undefined || approximateBirth !== undefined
+
+/** Notes the ids of the animals, for their photos. */
+export const petIdsOf =
+  ({ staged }: CsvFile) =>
+  (records: readonly ResourceRecord[], lines: readonly number[]): void => {
+    for (const [at, record] of (records as readonly (PetRecord | AnimalRecord)[]).entries())
+      if ('petId' in record) staged.setPetId(lines[at] as number, record.petId as number)
+  }
+
+/** Adds the categories that are missing. */
+export async function addCategories(file: CsvFile, database: Database): Promise<void> {
+  if (file.newCategories.length === 0) return
+  await database.write((trx) => {
+    trx.actor = actorText({ command: 'import' })
+    return file.addCategories(trx, systemClock())
+  })
+}

@@ -1,0 +1,153 @@
+import type { Db, Trx } from '../database/db.ts'
+import type { ImportedAnimal } from './animal.ts'
+import { addCategories, type CategoryIds, matchCategories, newCategories } from './categories.ts'
+import type { ColumnOptions, Columns } from './columns.ts'
+import { LineError, type Problem } from './csv/problem.ts'
+import { readCsv } from './csv/readCsv.ts'
+import type { TextChunk } from './csv/readText.ts'
+import { AnimalLineError, type AnimalReader, completeAnimal, createAnimalReader } from './recognize.ts'
+import { StagedAnimals } from './staging.ts'
+import type { ReadContext } from './values/values.ts'
+
+/** How the columns and values of a CSV file are read. */
+export type CsvOptions = ColumnOptions &
+  ReadContext & {
+    readonly createCategories: boolean
+    /** How new categories can be allowed, for a message. */
+    readonly categoryAdvice: string
+    /** Called after each step of the work, for example to let others run. */
+    pause?(): Promise<void>
+  }
+
+type OnProblem = (problem: Problem) => void
+
+/** A CSV file whose lines were recognized and checked. */
+export class CsvFile {
+  readonly staged = new StagedAnimals()
+  readonly #options: CsvOptions
+  #columns: Columns | undefined
+  #rowCount = 0
+  #hasUnreadableLines = false
+  #categoryIds: CategoryIds = new Map()
+  /** The names of the categories that are added. */
+  newCategories: readonly string[] = []
+
+  constructor(options: CsvOptions) {
+    this.#options = options
+  }
+
+  /** No line is about an animal, not even a wrong one. */
+  get isEmpty(): boolean {
+    return this.#rowCount === 0
+  }
+
+  /** It is not known which animal a wrong line is about. */
+  get hasUnreadableLines(): boolean {
+    return this.#hasUnreadableLines
+  }
+
+  /** Undefined for an empty file. */
+  get columns(): Columns | undefined {
+    return this.#columns
+  }
+
+  get categoryIds(): CategoryIds {
+    return this.#categoryIds
+  }
+
+  createReader = (header: readonly string[]): AnimalReader => createAnimalReader(header, this.#options)
+
+  /** Reads all lines. `onRead` is called with the numbers of lines and bytes so far. */
+  async read(
+    chunks: AsyncIterable<TextChunk>,
+    onProblem: OnProblem,
+    onRead: (lines: number, bytes: number) => void,
+  ): Promise<void> {
+    const createReader = (header: readonly string[]) => {
+      const reader = this.createReader(header)
+      this.#columns = reader.columns
+      return reader
+    }
+    let bytesRead = 0
+    for await (const { rows, lines, problems, bytes } of readCsv(chunks, createReader)) {
+      const isMerged = this.#columns?.preset?.hasSeveralLines ?? false
+      for (const { error, ...problem } of problems) {
+        onProblem(problem)
+        if (error instanceof AnimalLineError && error.externalId !== undefined)
+          this.staged.addWrong(error.externalId)
+        else this.#hasUnreadableLines = true
+      }
+      for (const [at, animal] of rows.entries()) this.staged.add(lines[at] as number, animal, isMerged)
+      bytesRead += bytes
+      this.#rowCount += rows.length + problems.length
+      onRead(this.#rowCount, bytesRead)
+      await this.#options.pause?.()
+    }
+  }
+
+  /** Returns the animals after all their lines, some at a time. Those that lack something are left out. */
+  async *complete(onProblem: OnProblem): AsyncGenerator<{ line: number; animal: ImportedAnimal }[]> {
+    for (const some of this.staged.all()) {
+      yield some.flatMap(({ line, animal }) => {
+        try {
+          const complete = completeAnimal(animal, this.#columns as Columns)
+          if (complete.name !== animal.name) this.staged.replace(line, complete)
+          return { line, animal: complete }
+        } catch (error) {
+          if (!(error instanceof LineError)) throw error
+          onProblem({ line, reason: error.message })
+          this.staged.remove(line)
+          return []
+        }
+      })
+      await this.#options.pause?.()
+    }
+  }
+
+  /** Lines can be wrong because of their category. */
+  get mayHaveUnknownCategories(): boolean {
+    return !this.#options.createCategories && this.staged.categories.some((text) => !/^-?\d+$/.test(text))
+  }
+
+  /** Finds the lines whose category is not known, which are left out. Returns their numbers. */
+  async findUnknownCategories(db: Db | undefined, onProblem: OnProblem): Promise<Set<number>> {
+    const { ids, unknown, existing } = await matchCategories(db, this.staged.categories)
+    this.#categoryIds = ids
+    const wrong = new Set<number>()
+    if (unknown.length === 0) return wrong
+    if (this.#options.createCategories) {
+      this.newCategories = newCategories(unknown)
+      return wrong
+    }
+    const unknownTexts = new Set(unknown)
+    const known =
+      existing.length > 0 ? `the categories are ${existing.slice(0, shownMax).join(', ')}` : 'there is none'
+    for (const some of this.staged.all()) {
+      for (const { line, animal } of some) {
+        if (!unknownTexts.has(animal.category ?? '')) continue
+        const problem = `${this.#categoryHeading} must be the id or the name of a category, but is "${animal.category}"`
+        onProblem({ line, reason: `${problem} (${known}; ${this.#options.categoryAdvice})` })
+        wrong.add(line)
+      }
+      await this.#options.pause?.()
+    }
+    return wrong
+  }
+
+  get #categoryHeading(): string {
+    const headingOf = (name: string) =>
+      this.#columns?.used.find(({ fields }) => fields.some((field) => field === name))?.heading
+    return headingOf('categoryId') ?? headingOf('category') ?? headingOf('species') ?? 'category'
+  }
+
+  /** Adds the categories that are missing. */
+  async addCategories(trx: Trx, now: number): Promise<void> {
+    this.#categoryIds = await addCategories(trx, this.staged.categories, now)
+  }
+
+  close(): void {
+    this.staged.close()
+  }
+}
+
+const shownMax = 12
