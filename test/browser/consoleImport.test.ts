@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
@@ -93,7 +93,8 @@ describe('export', () => {
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Export as CSV' }).click()
-    return readFileSync(await (await download).path(), 'utf8').split('\r\n')
+    const chunks = await (await download).createReadStream()
+    return (await buffer(chunks)).toString().split('\r\n')
   }
 
   browserTest(

@@ -128,7 +128,7 @@ describe('the check of a file', () => {
     ['nothing but blank lines', '\n\n', '', /no header/],
     ['a spreadsheet', 'PK\x03\x04rest', '', /spreadsheet/],
     ['no animals to unlist by', 'name,category\nA,1', '?missing=unlist', /external id/],
-    ['no animals of a system', 'AnimalName,PrimaryBreed,ID,Type\n', '', /no animals/],
+    ['no animals of a system', 'AnimalName,PrimaryBreed,NoDogs,ID,Type\n', '', /no animals/],
   ] as const)
     test(`is rejected with ${what}, and leaves nothing`, async () => {
       const response = await upload(csv, query)

@@ -20,7 +20,7 @@ export function ColumnsCard({ model, preview }: { model: ImportModel; preview: I
     : 'Choose the file again to change them.'
   return (
     <Card title="Columns" text={`${used.length} of ${columns.length} are imported. ${text}`}>
-      <fieldset class="import-columns" disabled={!canChange || model.isChecking.value}>
+      <fieldset class="import-columns" disabled={!canChange}>
         <legend class="visually-hidden">Columns</legend>
         {columns.map((column, at) => (
           <ColumnField key={`${at} ${column.heading}`} model={model} column={column} />

@@ -23,7 +23,7 @@ export function OptionsCard({ model }: { model: ImportModel }) {
   const change = (settings: Partial<Settings>) => void model.change(settings)
   return (
     <Card title="Options" text="A change checks the file again.">
-      <fieldset class="import-options" disabled={model.isChecking.value}>
+      <fieldset class="import-options">
         <legend class="visually-hidden">Options</legend>
         <CheckField
           label="Add categories that do not exist"

@@ -20,14 +20,17 @@ const defaults: Settings = {
   ...{ createCategories: true, dateOrder: '', currency: '', missing: 'keep', force: false, columns: {} },
 }
 
-const queryOf = ({ createCategories, dateOrder, currency, missing, force, columns }: Settings): Query => ({
-  createCategories: createCategories ? 'true' : 'false',
-  dateOrder: dateOrder || undefined,
-  currency: currency.trim() || undefined,
-  missing,
-  force: force ? 'true' : undefined,
-  map: Object.entries(columns).map(([heading, field]) => `${heading}=${field}`),
-})
+function queryOf({ createCategories, dateOrder, currency, missing, force, columns }: Settings): Query {
+  const map = Object.entries(columns).map(([heading, field]) => `${heading}=${field}`)
+  return {
+    createCategories: createCategories ? 'true' : 'false',
+    dateOrder: dateOrder || undefined,
+    currency: currency.trim() || undefined,
+    missing,
+    force: force ? 'true' : undefined,
+    map: map.length > 0 ? map : undefined,
+  }
+}
 
 /** One import at a time, from the choice of a file to the request to apply it. */
 export class ImportModel {
@@ -44,6 +47,8 @@ export class ImportModel {
   readonly file = signal<File | undefined>(undefined)
   /** The import on the service that is not applied. */
   #readyId: string | undefined
+  /** The file or the settings have changed since the last check began. */
+  #mustCheck = false
   readonly #ending = new AbortController()
 
   /** Continues with an import that is not finished, for example after the page was loaded again. */
@@ -81,23 +86,30 @@ export class ImportModel {
   }
 
   async check(): Promise<void> {
-    const file = this.file.value
-    if (!file || this.isChecking.value) return
-    const { signal } = this.#ending
+    this.#mustCheck = true
+    if (this.isChecking.value) return
     this.isChecking.value = true
+    while (this.#mustCheck && !this.#ending.signal.aborted) {
+      this.#mustCheck = false
+      await this.#checkOnce()
+    }
+    this.isChecking.value = false
+  }
+
+  async #checkOnce(): Promise<void> {
+    const file = this.file.value
+    if (!file) return
+    const { signal } = this.#ending
     this.error.value = undefined
     this.other.value = undefined
     try {
       await this.#discardReady()
-      const query = queryOf(this.settings.value)
-      const checked = await store.imports.create(file, query, { signal })
+      const checked = await store.imports.create(file, queryOf(this.settings.value), { signal })
       this.#readyId = checked.id
       this.preview.value = checked
     } catch (thrown) {
       if (toRequestError(thrown).code === 'import_in_progress') await this.#findOther().catch(() => {})
       this.#fail(thrown)
-    } finally {
-      this.isChecking.value = false
     }
   }
 
