@@ -34,12 +34,12 @@ import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bunUnsupported } from './bunUnsupported.ts'
-import { batchesOf, writeBatch } from './support/batches.ts'
 import { ensureClientTypes, ensureConsoleBuilt } from './support/consoleBuild.ts'
 import { findBrowser, installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
 import { bundleProgram } from './support/programBundle.ts'
+import { writePrograms } from './support/programs.ts'
 import { collectResults, noResults, type Results } from './support/testResults.ts'
 import { recordTimes, timeOf } from './support/times.ts'
 
@@ -49,8 +49,8 @@ const startedAt = performance.now()
 const root = fileURLToPath(new URL('../', import.meta.url))
 const slowestShown = 8
 const differingShown = 20
-/** A process of tests that hangs fails; on a busy machine the longest take minutes. */
-const batchTimeoutMs = 1_200_000
+/** A process of tests that hangs fails; on a busy machine they take minutes. */
+const processTimeoutMs = 1_200_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
   sqlite: {
     name: 'SQLite',
@@ -134,14 +134,11 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetri
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort())
 
-/** The programs that run the files of an engine, with the seconds that each is expected to take. */
-function programsOf(engine: Engine, files: string[]): { engine: Engine; program: string; seconds: number }[] {
+/** The programs that run the files of an engine. */
+function programsOf(engine: Engine, files: string[]): { engine: Engine; program: string }[] {
   const timed = files.map((file) => ({ file, seconds: timeOf(engine, relative(root, file)) }))
-  return batchesOf(timed).map(({ files: batch, seconds }, index) => ({
-    engine,
-    program: writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch),
-    seconds,
-  }))
+  const programs = writePrograms(join(folder, engine), root, timed, concurrency)
+  return programs.map((program) => ({ engine, program }))
 }
 
 /** One browser for all files. Loads Playwright, which a run without a browser does not need. */
@@ -153,7 +150,7 @@ async function startBrowser() {
 async function runProgram(engine: Engine, program: string, adminUrl: string | undefined): Promise<void> {
   const tests = run({
     files: [program],
-    timeout: batchTimeoutMs,
+    timeout: processTimeoutMs,
     ...(bunPath && { testSkipPatterns: skipPatterns }),
     ...(namePattern && { testNamePatterns: [namePattern] }),
     signal: interrupted.signal,
@@ -171,10 +168,8 @@ async function runProgram(engine: Engine, program: string, adminUrl: string | un
 }
 
 const results = new Map<Engine, Results>(plan.map(({ engine }) => [engine, noResults()]))
-/** The longest first: at the end they would run alone. */
-const programs = plan
-  .flatMap(({ engine, files }) => programsOf(engine, files))
-  .sort((a, b) => b.seconds - a.seconds)
+/** PostgreSQL first: its tests take the longest. */
+const programs = plan.toReversed().flatMap(({ engine, files }) => programsOf(engine, files))
 // Before the tests: several processes would build it at the same time.
 if (needsProgram) ensureConsoleBuilt()
 ensureClientTypes()
