@@ -138,9 +138,8 @@ function addUsualColumns(
   for (const [field, list] of rows) {
     // Another column has been chosen for it. A preset decides alone what the fields that it has are read from.
     if (taken.has(field) && (preset || !isList(field))) continue
-    const found = list
-      .split(', ')
-      .map((heading) => keys.findIndex((key, at) => key === headingKey(heading) && !rules.has(at)))
+    const found = keysOf(list)
+      .map((usual) => keys.findIndex((key, at) => key === usual && !rules.has(at)))
       .find((at) => at !== -1)
     if (found === undefined) continue
     if (isRequired(field) && keys.lastIndexOf(keys[found] as string) !== found)
@@ -148,6 +147,14 @@ function addUsualColumns(
     rules.set(found, [field])
     if (!isList(field)) taken.add(field)
   }
+}
+
+/** The keys of each list of usual headings. They are computed once, because they take longer than a short file. */
+const usualKeys = new Map<string, readonly string[]>()
+function keysOf(list: string): readonly string[] {
+  const keys = usualKeys.get(list) ?? list.split(', ').map(headingKey)
+  usualKeys.set(list, keys)
+  return keys
 }
 
 const petFields: readonly ImportField[] = ['name', 'categoryId', 'category', 'status', 'externalId']

@@ -41,7 +41,8 @@ test('a row is found as it was cached last, or not at all', () => {
           const response = cache.get(epoch, requested)
           if (response === undefined) continue
           found++
-          assert.deepEqual(response, model.get(requested))
+          const expected = model.get(requested)
+          assert.ok(response.etag === expected?.etag && response.json === expected?.json)
         }
       }
     }),

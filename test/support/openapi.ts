@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -66,8 +66,12 @@ export function createValidator(document: Node): (schema: Node, value: unknown) 
   for (const [name, schema] of Object.entries(document.components.schemas as Node)) {
     ajv.addSchema(relocated(schema), name)
   }
+  /** By the text of its schema. To compile one takes longer than to use it. */
+  const validators = new Map<string, ValidateFunction>()
   return (schema, value) => {
-    const validate = ajv.compile(relocated(schema))
+    const text = JSON.stringify(schema)
+    const validate = validators.get(text) ?? ajv.compile(relocated(schema))
+    validators.set(text, validate)
     return validate(value) ? '' : ajv.errorsText(validate.errors)
   }
 }
