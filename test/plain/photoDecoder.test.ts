@@ -21,6 +21,9 @@ function isRunning(pid: number): boolean {
   }
 }
 
+/** Takes longer to decode than a test needs to end the process. */
+const large = jpeg(2_400, 1_800)
+
 describe('the decoder', () => {
   test('makes all files of a photo in one process, which ends when it is idle', async () => {
     const decoder = createDecoder({ decoderIdleMs: 50 })
@@ -45,14 +48,14 @@ describe('the decoder', () => {
 
   test('tries a photo again whose process is killed', async () => {
     const decoder = createDecoder()
-    const decoding = decoder.decode(await jpeg(4_000, 3_000))
+    const decoding = decoder.decode(await large)
     await killNext(decoder)
     assert.ok('files' in (await decoding))
   })
 
   test('rejects a photo that ends two processes, and decodes the next', async () => {
     const decoder = createDecoder()
-    const decoding = decoder.decode(await jpeg(4_000, 3_000))
+    const decoding = decoder.decode(await large)
     const next = decoder.decode(await jpeg())
     await killNext(decoder, await killNext(decoder))
     const rejected = await decoding
@@ -63,7 +66,7 @@ describe('the decoder', () => {
 
   test('does not reject a photo because it is stopped', async () => {
     const decoder = createDecoder()
-    const decoding = decoder.decode(await jpeg(4_000, 3_000))
+    const decoding = decoder.decode(await large)
     await eventually('the process runs', () => decoder.processId)
     await Promise.all([decoder.stop(), assert.rejects(decoding, DecoderUnavailableError)])
     assert.equal(decoder.processId, undefined)
@@ -71,7 +74,7 @@ describe('the decoder', () => {
 
   test('kills a process that takes too long', async () => {
     const decoder = createDecoder({ decodeMaxMs: 1 })
-    const decoded = await decoder.decode(await jpeg(4_000, 3_000))
+    const decoded = await decoder.decode(await jpeg())
     assert.ok('problem' in decoded)
     assert.match(decoded.problem, /time/)
     assert.equal(decoder.processId, undefined)
@@ -80,7 +83,7 @@ describe('the decoder', () => {
   const skip = process.platform !== 'linux' && 'only on Linux'
   test('kills a process that takes too much memory, and says so', { skip }, async () => {
     const decoder = createDecoder({ decoderBytesMax: 1024 * 1024, decoderCheckMs: 1 })
-    const decoded = await decoder.decode(await jpeg(4_000, 3_000))
+    const decoded = await decoder.decode(await jpeg())
     assert.ok('problem' in decoded)
     assert.match(decoded.problem, /memory/)
   })
@@ -95,7 +98,7 @@ describe('the decoder', () => {
 
   test('rejects photos beyond its queue, and those that wait when it stops', async () => {
     const decoder = createDecoder({ decodesWaitingMax: 2 })
-    const image = await jpeg(2_000, 1_500)
+    const image = await jpeg()
     const results = Array.from({ length: 5 }, () =>
       decoder.decode(image).then(
         () => 'decoded',

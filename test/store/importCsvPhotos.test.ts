@@ -82,7 +82,7 @@ describe('the photos of an imported file', { concurrency: 2 }, () => {
     const { url, requests } = await photoServer(t, {
       '/good': await jpeg(),
       '/text': Buffer.from('hello'),
-      '/broken': (await jpeg()).subarray(0, 500),
+      '/broken': (await jpeg(400, 300)).subarray(0, 500),
       '/large': (response) => void response.writeHead(200, { 'content-length': 20_000_000 }).flushHeaders(),
       '/endless': (response) => {
         response.on('drain', () => response.write(Buffer.alloc(1_000_000)))

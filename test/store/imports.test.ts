@@ -78,86 +78,6 @@ describe('the check of a file', () => {
     assert.deepEqual((await send('GET', '/v1/imports')).json, [{ ...json, animals: [] }])
     assert.deepEqual([await newestEvent(), JSON.stringify(await listings())], before)
   })
-
-  test('reports categories that do not exist, unless it may create them', async () => {
-    const [known, unknown] = [unique('Parrots'), unique('Yeti')]
-    await importAll(`name,category\nRio,${known}`, '?createCategories=true')
-    const { wrongLines, expected } = await checked(`name,category\nRio,${unknown}\nBlu,${known}`)
-    assert.equal(wrongLines.length, 1)
-    assert.match(
-      wrongLines[0].reason,
-      new RegExp(`^category must be .*, but is "${unknown}" \\(the categories are`),
-    )
-    assert.deepEqual(expected, counts({ added: 1 }))
-  })
-
-  test('accepts a file whose columns are not recognized, for the caller to name them', async () => {
-    const csv = 'Nickname,Sort\nLuna,7\nMilo,7'
-    const { id, wrong, wrongLines, columns, total } = await checked(csv)
-    assert.deepEqual([wrong, total], [2, 0])
-    assert.equal(wrongLines[0].reason, 'a column name is required; a column category is required')
-    assert.deepEqual(
-      columns.map((column: { fields: string[] }) => column.fields),
-      [[], []],
-    )
-    await remove(id)
-    const named = await checked(csv, '?map=Nickname%3Dname&map=Sort%3DcategoryId')
-    assert.deepEqual([named.wrong, named.total], [0, 2])
-    assert.deepEqual(named.animals[0].category, '7')
-  })
-
-  test('ignores a column that the caller excludes, and never takes columns about people', async () => {
-    const csv = 'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALCOLOR,PERSONNAME\nD1,Rex,Dog,Brown,Ada Example'
-    const { id, from, columns, animals } = await checked(csv, '?createCategories=true&map=ANIMALCOLOR%3D')
-    assert.equal(from, 'asm3')
-    assert.deepEqual(animals[0].profile.colors, [])
-    assert.deepEqual(columns.at(-1), { heading: 'PERSONNAME', fields: [], excluded: true })
-    const database = await service.openDatabase()
-    const rows = await database.read.selectFrom('import_batches').selectAll().execute()
-    assert.ok(rows.length > 0 && !JSON.stringify(rows).includes('Ada'))
-    await remove(id)
-    assertError(await upload(csv, '?map=PERSONNAME%3Dname'), 400, 'validation_failed')
-  })
-
-  for (const [what, csv, query, message] of [
-    ['a column that the file lacks', 'name,category\nA,1', '?map=Size%3Dsize', /no column "Size"/],
-    ['an unknown field', 'name,category\nA,1', '?map=name%3Dshoe', /map must be a column and a field/],
-    ['an unknown order', 'name,category\nA,1', '?dateOrder=ydm', /dateOrder must be one of/],
-    ['an unknown currency', 'name,category\nA,1', '?currency=XXQ', /currency must be a currency code/],
-    ['a header that cannot be read', '"name,category\nA,1', '', /^Line 1: .* not closed/],
-    ['nothing but blank lines', '\n\n', '', /no header/],
-    ['a spreadsheet', 'PK\x03\x04rest', '', /spreadsheet/],
-    ['no animals to unlist by', 'name,category\nA,1', '?missing=unlist', /external id/],
-    ['no animals of a system', 'AnimalName,PrimaryBreed,NoDogs,ID,Type\n', '', /no animals/],
-  ] as const)
-    test(`is rejected with ${what}, and leaves nothing`, async () => {
-      const response = await upload(csv, query)
-      assertError(response, 400, 'validation_failed')
-      assert.match(response.json.message, message)
-      assert.deepEqual((await send('GET', '/v1/imports')).json, [])
-    })
-
-  test('takes 20 MiB of CSV and 100,000 lines at most', async () => {
-    assertError(
-      await upload('name,category\nA,1', '', { 'content-type': 'text/plain' }),
-      415,
-      'unsupported_media_type',
-    )
-    assertError(await upload(Buffer.alloc(20 * 1024 * 1024 + 1, 'a')), 413, 'body_too_large')
-    const tooMany = await upload(`name,categoryId\n${'A,1\n'.repeat(100_001)}`)
-    assertError(tooMany, 400, 'validation_failed')
-    assert.match(tooMany.json.message, /more than 100000 lines/)
-  })
-
-  test('and all that belongs to it needs keys:manage', async () => {
-    const { id } = await checked('name,category\nA,1')
-    const scopes = ['pets:read', 'pets:write', 'categories:write']
-    const other = (await service.makeKey({ ...amplePlan, scopes })).key
-    const others = importCalls((method, path, options = {}) => call(method, path, { key: other, ...options }))
-    for (const rejected of [others.upload('name\nA'), others.get(id), others.apply(id), others.remove(id)])
-      assertError(await rejected, 403, 'insufficient_scope')
-    assertError(await call('GET', '/v1/imports', { key: other }), 403, 'insufficient_scope')
-  })
 })
 
 describe('an import', () => {
@@ -306,12 +226,6 @@ describe('an import', () => {
     const records = await database.read.selectFrom('idempotency_records').select('body').execute()
     assert.ok(!JSON.stringify(records).includes(name))
   })
-
-  test('that does not exist is not found', async () => {
-    for (const id of ['x'.repeat(22), '1', 'a b'])
-      for (const response of [get, apply, remove].map((request) => request(encodeURIComponent(id))))
-        assertError(await response, 404, 'import_not_found')
-  })
 })
 
 const addPet = async (): Promise<number> =>
@@ -325,7 +239,7 @@ const manyAnimals = (count: number) =>
   ).join('\n')}`
 
 test('an import that is deleted while it is applied stops, and keeps what it has changed', async () => {
-  const { id, total } = await checked(manyAnimals(2_000))
+  const { id, total } = await checked(manyAnimals(800))
   await apply(id)
   await eventually('some are applied', async () => (await get(id)).json.done > 0)
   assert.equal((await remove(id)).status, 204)
@@ -341,7 +255,7 @@ test('an import that is deleted while it is applied stops, and keeps what it has
   }
   const count = await countImported()
   assert.ok(count > 0 && count < total, `${count} of ${total}`)
-  const next = await importAll(manyAnimals(2_000))
+  const next = await importAll(manyAnimals(800))
   assert.deepEqual(next.result, counts({ added: total - count, unchanged: count }))
 })
 
@@ -350,7 +264,7 @@ test('an import continues after a restart, and nothing is applied twice', async 
   const calls = importCalls((method, path, options = {}) =>
     restarted.request(method, path, { key: restarted.operatorKey, ...options }),
   )
-  const { id, expected } = await calls.checked(manyAnimals(1_000))
+  const { id, expected } = await calls.checked(manyAnimals(600))
   await calls.apply(id)
   await eventually('some are applied', async () => (await calls.get(id)).json.done > 0)
   await restarted.restart()
@@ -360,7 +274,7 @@ test('an import continues after a restart, and nothing is applied twice', async 
   const { available } = (
     await restarted.request('GET', '/v1/store/inventory', { key: restarted.operatorKey })
   ).json
-  assert.equal(available, 1_000)
+  assert.equal(available, 600)
 })
 
 test('an import has the result of the command with the same file', async (t) => {

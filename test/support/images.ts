@@ -7,6 +7,7 @@ export function picture(width: number, height: number, left = '#c04020', right =
   return base.composite([{ input: half, left: Math.floor(width / 2), top: 0 }])
 }
 
-export const jpeg = (width = 800, height = 600): Promise<Buffer> => picture(width, height).jpeg().toBuffer()
-export const png = (width = 800, height = 600): Promise<Buffer> => picture(width, height).png().toBuffer()
-export const webp = (width = 800, height = 600): Promise<Buffer> => picture(width, height).webp().toBuffer()
+/** Small, unless the size matters: every file of a photo is made of it. */
+export const jpeg = (width = 80, height = 60): Promise<Buffer> => picture(width, height).jpeg().toBuffer()
+export const png = (width = 80, height = 60): Promise<Buffer> => picture(width, height).png().toBuffer()
+export const webp = (width = 80, height = 60): Promise<Buffer> => picture(width, height).webp().toBuffer()
