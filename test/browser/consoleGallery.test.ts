@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertAccessible, assertFits, assertSound, goTo, phone } from '../support/console.ts'
+import { assertFits, assertSound, goTo, phone } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { addPhoto } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
@@ -60,7 +60,6 @@ describe('the gallery', () => {
           assert.ok(!isCut, 'The status is beside the menu.')
         }
         await assertSound(opened)
-        await assertAccessible(page)
         await page.getByRole('button', { name: 'Table' }).click()
         await row(page, 'Maple').locator('img').waitFor()
         assert.match(page.url(), /\/console\/animals$/)
@@ -168,7 +167,6 @@ describe('the search', () => {
       await page.reload()
       await row(page, 'Nia').waitFor()
       await page.getByRole('button', { name: 'Filters (5)' }).click()
-      await assertAccessible(page)
       await page.getByRole('button', { name: 'Clear search and filters' }).click()
       await page.getByLabel('Listed', { exact: true }).selectOption('false')
       await row(page, 'Ned').waitFor()
@@ -204,7 +202,6 @@ describe('several animals', () => {
       await page.getByRole('button', { name: 'Change…' }).press('Enter')
       const dialog = page.getByRole('dialog', { name: 'Change 3 animals' })
       await dialog.getByLabel('New value').selectOption('sold')
-      await assertAccessible(page)
       await dialog.getByRole('button', { name: 'Change', exact: true }).press('Enter')
       await page.getByText('1 animal not changed').waitFor()
       await page.getByText('Ivy has an open order.').waitFor()

@@ -28,15 +28,15 @@ describe('the event stream of the client', () => {
     )
     const store = clientOf(service, { baseUrl: proxy.base }, quick)
     const after = await newestEventId()
-    const count = 300
+    const count = 120
     const received: Event[] = []
     const creating = (async () => {
       for (let index = 0; index < count; index++) await store.categories.create({ name: `Category ${index}` })
     })()
     for await (const event of store.events.stream({ after, signal: t.signal })) {
       received.push(event)
-      if (received.length % 60 === 0) proxy.cut()
-      if (received.length === 150) await service.restart()
+      if (received.length % 24 === 0) proxy.cut()
+      if (received.length === 60) await service.restart()
       if (received.length === count) break
     }
     await creating

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-const pollMs = 20
+/** The first pause. Each one is a quarter longer than the one before, because polling takes CPU time. */
+const pauseMs = 10
+const pauseMaxMs = 100
 
 /** Polls until the result is neither false nor undefined. Fails after `boundMs`. */
 export async function eventually<T>(
@@ -9,10 +11,10 @@ export async function eventually<T>(
   boundMs = 30_000,
 ): Promise<Exclude<T, false | undefined>> {
   const deadline = performance.now() + boundMs
-  for (;;) {
+  for (let ms = pauseMs; ; ms = Math.min(ms * 1.25, pauseMaxMs)) {
     const found = await send()
     if (found !== false && found !== undefined) return found as Exclude<T, false | undefined>
     if (performance.now() > deadline) throw new Error(`Not within ${boundMs} ms: ${what}`)
-    await pause(pollMs)
+    await pause(ms)
   }
 }
