@@ -1,6 +1,4 @@
 /** Rows 15 to 19: listings, photos and adoption pages. */
-import type { Row } from './targets.ts'
-
 const bareNode = { against: 'bare `node:http`, same response', kind: 'ratio' } as const
 const memory = { against: '', kind: 'MB', isUnchecked: true } as const
 const petPage = 'the page of pets by status, uncached'
@@ -29,4 +27,4 @@ export const listingRows = {
     what: 'adoption pages of 100,000 pets, uncached: the slowest',
   },
   adoptionPagesPostgres: { ...worstListings, id: '19c', what: 'row 19b on PostgreSQL' },
-} as const satisfies Record<string, Row>
+} as const
