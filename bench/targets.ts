@@ -1,3 +1,5 @@
+import { listingRows } from './listingTargets.ts'
+
 /** The rows of the table: what is measured, against what, and the figures to reach. */
 export type Row = {
   readonly id: string
@@ -31,14 +33,6 @@ const memory = { against: '', kind: 'MB', isUnchecked: true } as const
 const bareInsert = 'a bare `pg` insert over `node:http`, same distance'
 const oneInstance = { against: 'one instance', kind: 'ratio' } as const
 const streams = { against: 'the same without streams', kind: 'factor', must: 2, aim: 1.3 } as const
-
-const petPage = 'the page of pets by status, uncached'
-const listings = { against: petPage, kind: 'factor', isUnchecked: true } as const
-const medianListings = { ...listings, must: 5, aim: 2 } as const
-const worstListings = { ...listings, must: 60, aim: 20 } as const
-const largeWorst = { ...listings, isLargeRunOnly: true } as const
-const largeListings = { ...listings, must: 10, aim: 4, isLargeRunOnly: true } as const
-const pageOfAnimals = { against: 'row 1, same service', kind: 'ratio', must: 0.33, aim: 0.5 } as const
 
 export const rows = {
   list: {
@@ -101,6 +95,12 @@ export const rows = {
     what: 'list p99, 64 connections, while 50 photos at a time are uploaded',
     against: 'its p99 without uploads',
     must: 2,
+  },
+  listDuringImport: {
+    ...latency,
+    id: '5d',
+    what: 'list p99, 64 connections, while a file is imported over HTTP',
+    against: 'its p99 without an import',
   },
   listOnSlowDisk: {
     ...latency,
@@ -217,17 +217,7 @@ export const rows = {
     isUnchecked: true,
     needsFullRun: true,
   },
-  listings: { ...medianListings, id: '15a', what: 'listings of 100,000 pets, SQLite: median of the queries' },
-  listingsWorst: { ...worstListings, id: '15b', what: 'the same, the slowest query' },
-  listingsPostgres: { ...medianListings, id: '15c', what: 'row 15a on PostgreSQL' },
-  listingsPostgresWorst: { ...worstListings, id: '15d', what: 'row 15b on PostgreSQL' },
-  largeListings: { ...largeListings, id: '16a', what: 'row 15a with 1,000,000 pets' },
-  largeListingsWorst: { ...largeWorst, id: '16b', what: 'the same, the slowest query' },
-  largeListingsPostgres: { ...largeListings, id: '16c', what: 'row 16a on PostgreSQL' },
-  largeListingsPostgresWorst: { ...largeWorst, id: '16d', what: 'row 16b on PostgreSQL' },
-  photo: { id: '17', what: 'a photo of 640 pixels', ...bareNode, must: 0.4, aim: 0.7 },
-  photoUploads: { ...memory, id: '18', what: 'memory (RSS) added by uploads of photos', must: 40, aim: 10 },
-  adoptionPage: { ...pageOfAnimals, id: '19', what: 'the adoption page with 24 animals, cached' },
+  ...listingRows,
   madeUpKeysPostgres: {
     ...latency,
     id: '20',

@@ -1,4 +1,4 @@
-/** Row 19: the adoption page from memory, with SQLite. */
+/** Row 19a: the adoption page from memory, with SQLite. */
 import sharp from 'sharp'
 import { createKey } from '../data/checkout.ts'
 import { copyDir, petCount, readKey, seededDatabase } from '../data/databases.ts'

@@ -1,6 +1,7 @@
-/** Rows 15 and 16: pages of listings by their filters, against the page of pets by status. */
+/** Rows 15, 16, 19b and 19c: pages of listings by their filters, and adoption pages, against the page of pets by status. */
 import { listingCursor } from '../../src/listings/schemas.ts'
 import { absentWord, breedName, separateWords, wordOfRank } from '../data/animals.ts'
+import { createKey } from '../data/checkout.ts'
 import { copyDir, readKey } from '../data/databases.ts'
 import { fillListings, listingDatabase } from '../data/listingDatabase.ts'
 import { type Env, stopAll } from '../host/processes.ts'
@@ -13,6 +14,14 @@ import { requestsWith } from '../servers/requests.ts'
 import { startService } from '../servers/service.ts'
 import { median, percentile, spreadOf } from '../statistics.ts'
 import { type Row, rows } from '../targets.ts'
+import {
+  adoptionPaths,
+  isPage,
+  pageBytesMax,
+  trustedProxy,
+  turnOnAdoptionPage,
+  visitorHeaders,
+} from './adoptionPaths.ts'
 
 const quickCount = 5_000
 const samplesPerRound = 20
@@ -21,14 +30,18 @@ const warmUpRounds = 2
 /** Other processes affect it less than the median. */
 const quartile = 0.25
 
-type Pair = { readonly median: Row; readonly worst: Row }
+type Pair = { readonly median: Row; readonly worst: Row; readonly adoptionPages?: Row }
 type Size = { readonly count: number; readonly sqlite: Pair; readonly postgres: Pair }
 
 const sizes: readonly Size[] = [
   {
     count: 100_000,
-    sqlite: { median: rows.listings, worst: rows.listingsWorst },
-    postgres: { median: rows.listingsPostgres, worst: rows.listingsPostgresWorst },
+    sqlite: { median: rows.listings, worst: rows.listingsWorst, adoptionPages: rows.adoptionPages },
+    postgres: {
+      median: rows.listingsPostgres,
+      worst: rows.listingsPostgresWorst,
+      adoptionPages: rows.adoptionPagesPostgres,
+    },
   },
   {
     count: 1_000_000,
@@ -37,19 +50,23 @@ const sizes: readonly Size[] = [
   },
 ]
 
-const rowsOf = ({ sqlite, postgres }: Size) => [sqlite, postgres].flatMap((pair) => [pair.median, pair.worst])
+const rowsOfPair = ({ median, worst, adoptionPages }: Pair) => [
+  ...[median, worst],
+  ...(adoptionPages ? [adoptionPages] : []),
+]
+const rowsOf = ({ sqlite, postgres }: Size) => [sqlite, postgres].flatMap(rowsOfPair)
 
 export const listings: Measurement = {
   rows: sizes.flatMap(rowsOf),
   async run(context) {
-    const selected = sizes.filter(({ sqlite }) => isSelected(context, sqlite.median))
+    const selected = sizes.filter((size) => rowsOf(size).some((row) => isSelected(context, row)))
     const postgres = await startDurablePostgres(context.cores)
     try {
       const results: Result[] = []
       for (const size of selected) {
         const count = context.options.isQuick ? quickCount : size.count
         const fail = (pair: Pair) => (error: unknown) =>
-          [pair.median, pair.worst].map((row) => failedResult(row, error))
+          rowsOfPair(pair).map((row) => failedResult(row, error))
         const url = () => createDatabase(postgres.adminUrl, `listings_${size.count}`)
         results.push(...(await onSqlite(context, size.sqlite, count).catch(fail(size.sqlite))))
         results.push(...(await onPostgres(context, size.postgres, count, url).catch(fail(size.postgres))))
@@ -80,10 +97,16 @@ async function onPostgres(
 
 type Case = {
   readonly name: string
-  readonly path: string
+  /** Each call returns another path, so that no response comes from the cache. */
+  readonly nextPath: () => string
   readonly timesMs: number[]
   readonly ratios: number[]
 }
+
+const toCase = ([name, nextPath]: readonly [name: string, nextPath: () => string]): Case => ({
+  ...{ name, nextPath },
+  ...{ timesMs: [], ratios: [] },
+})
 
 async function measureEngine(
   context: BenchContext,
@@ -93,27 +116,31 @@ async function measureEngine(
   key: string,
 ): Promise<Result[]> {
   const { cores, checkout, options, progress } = context
-  const service = await startService(cores, checkout, { dataDir: '', env })
+  const managerKey = await createKey(checkout, env, '--scope', 'keys:manage')
+  const service = await startService(cores, checkout, { dataDir: '', env: { ...env, ...trustedProxy } })
   const otherCpuShare = watchOtherProcesses(cores.server, [service.pid])
   try {
     const reader = await Reader.open(service.port, key)
+    await turnOnAdoptionPage(service.port, managerKey)
     const cases = casesFor(count)
+    const pages = pair.adoptionPages ? adoptionPaths(count).map(toCase) : []
     for (let round = -warmUpRounds; round < options.rounds; round++) {
       const samples = options.isQuick ? quickSamples : samplesPerRound
-      for (const one of cases) await measureCase(reader, one, samples, round >= 0)
+      for (const one of [...cases, ...pages]) await measureCase(reader, one, samples, round >= 0)
       progress(
         `listings: ${pair.median.id}, ${round < 0 ? 'warming up' : `round ${round + 1} of ${options.rounds}`}`,
       )
     }
     reader.close()
     const isDisturbed = otherCpuShare() > otherCpuShareMax
-    return resultsOf(pair, count, cases).map((result) => ({ ...result, isDisturbed }))
+    const results = resultsOf(pair, count, cases)
+    if (pair.adoptionPages) results.push(worstOf(pair.adoptionPages, pages))
+    return results.map((result) => ({ ...result, isDisturbed }))
   } finally {
     await stopAll([service])
   }
 }
 
-/** Every request has another target, so that no response comes from the cache. */
 class Reader {
   readonly #connection: Connection
   readonly #headers: Readonly<Record<string, string>>
@@ -129,15 +156,17 @@ class Reader {
 
   static open = async (port: number, key: string) => new Reader(await Connection.open(port), key)
 
-  readPets = () => this.read(this.#pets)
+  readPets = () => this.read(`${this.#pets}&unique=${this.#sent}`)
 
   /** Returns the time that the response took. */
   async read(path: string): Promise<number> {
-    const request = serializeRequest('GET', `${path}&unique=${++this.#sent}`, this.#headers)
+    const headers = { ...this.#headers, ...visitorHeaders(++this.#sent) }
+    const request = serializeRequest('GET', path, headers)
     const startedAt = performance.now()
     const { status, body } = await this.#connection.send(request)
     const tookMs = performance.now() - startedAt
     if (status !== 200) throw new Error(`${path}: status ${status}.\n${body}`)
+    if (isPage(path) && body.length > pageBytesMax) throw new Error(`${path} has ${body.length} bytes.`)
     return tookMs
   }
 
@@ -150,7 +179,7 @@ async function measureCase(reader: Reader, one: Case, samples: number, isCounted
   const timesMs: number[] = []
   for (let sample = 0; sample < samples; sample++) {
     petsMs.push(await reader.readPets())
-    timesMs.push(await reader.read(one.path))
+    timesMs.push(await reader.read(one.nextPath()))
   }
   if (!isCounted) return
   const timeMs = percentile(timesMs, quartile)
@@ -183,24 +212,34 @@ function casesFor(count: number): Case[] {
     'terms that never meet': `sex=female&q=${separateWords[0]}`,
     'a deep page': `cursor=${deepCursor}`,
   }
-  return Object.entries(queries).map(([name, query]) => ({
-    name,
-    path: `/v1/listings?${query}`,
-    timesMs: [],
-    ratios: [],
-  }))
+  let sent = 0
+  return Object.entries(queries).map(([name, query]) =>
+    toCase([name, () => `/v1/listings?${query}&unique=${++sent}`]),
+  )
 }
 
+const describe = ({ name, timesMs, ratios }: Case) =>
+  `${name} ${median(timesMs).toFixed(1)} ms (${median(ratios).toFixed(1)}x)`
+
+const slowestFirst = (cases: readonly Case[]) => cases.toSorted((a, b) => median(b.ratios) - median(a.ratios))
+
 function resultsOf(pair: Pair, count: number, cases: readonly Case[]): Result[] {
-  const slowestFirst = cases.toSorted((a, b) => median(b.ratios) - median(a.ratios))
-  const [worst] = slowestFirst
-  if (!worst) throw new Error('There are no queries.')
-  const describe = ({ name, timesMs, ratios }: Case) =>
-    `${name} ${median(timesMs).toFixed(1)} ms (${median(ratios).toFixed(1)}x)`
-  const medians = worst.ratios.map((_, round) => median(cases.map(({ ratios }) => ratios[round] as number)))
-  const all = slowestFirst.map(describe).join(', ')
+  const { detail, ...worst } = worstOf(pair.worst, cases)
+  const rounds = cases[0]?.ratios ?? []
+  const medians = rounds.map((_, round) => median(cases.map(({ ratios }) => ratios[round] as number)))
   return [
-    { row: pair.median, measured: spreadOf(medians), detail: `${count.toLocaleString('en')} pets: ${all}` },
-    { row: pair.worst, measured: spreadOf(worst.ratios), detail: describe(worst) },
+    {
+      row: pair.median,
+      measured: spreadOf(medians),
+      detail: `${count.toLocaleString('en')} pets: ${detail}`,
+    },
+    { ...worst, detail: describe(slowestFirst(cases)[0] as Case) },
   ]
+}
+
+function worstOf(row: Row, cases: readonly Case[]): Result {
+  const all = slowestFirst(cases)
+  const [worst] = all
+  if (!worst) throw new Error('There are no queries.')
+  return { row, measured: spreadOf(worst.ratios), detail: all.map(describe).join(', ') }
 }

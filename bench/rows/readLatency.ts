@@ -1,7 +1,8 @@
-/** Rows 5 and 6: the latency of lists while other callers create pets or upload photos. */
+/** Rows 5 and 6: the latency of lists while other callers create pets, upload photos or import a file. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readKey, seededDatabase } from '../data/databases.ts'
+import { createKey } from '../data/checkout.ts'
+import { copyDir, readKey, seededDatabase } from '../data/databases.ts'
 import { makePhoto } from '../data/photos.ts'
 import { pinned } from '../host/cores.ts'
 import { runProgram, type Server, stopAll } from '../host/processes.ts'
@@ -16,6 +17,7 @@ import { startService } from '../servers/service.ts'
 import { slowFsyncEnv } from '../servers/slowFsync.ts'
 import { median, spreadOf } from '../statistics.ts'
 import { type Row, rows } from '../targets.ts'
+import { duringImport } from './duringImport.ts'
 
 const writerCount = 64
 const readerCount = 64
@@ -36,15 +38,18 @@ export const readLatency: Measurement = {
     rows.listDuringCreates,
     rows.listDuringCreatesFixedRate,
     rows.listDuringUploads,
+    rows.listDuringImport,
     rows.listOnSlowDisk,
   ],
   async run(context) {
     const { cores, checkout } = context
-    const requests = requestsWith(readKey(await seededDatabase(checkout)))
+    const dataDir = copyDir(await seededDatabase(checkout))
+    const requests = requestsWith(readKey(dataDir))
+    const managerKey = await createKey(checkout, { PETSTORE_DATA_DIR: dataDir }, '--scope', 'keys:manage')
     const servers: Server[] = []
     const failures: Result[] = []
     try {
-      const service = await startService(cores, checkout)
+      const service = await startService(cores, checkout, { dataDir })
       servers.push(service)
       let slow: Server | undefined
       if (isSelected(context, rows.listOnSlowDisk)) {
@@ -59,18 +64,23 @@ export const readLatency: Measurement = {
         }
       }
       if (!slow && !isSelected(context, rows.listDuringCreates)) return failures
-      return [...failures, ...(await measureScenarios(context, service, slow, requests))]
+      return [...failures, ...(await measureScenarios(context, { service, slow, requests, managerKey }))]
     } finally {
       await stopAll(servers)
     }
   },
 }
 
+type Measured = {
+  readonly service: Server
+  readonly slow: Server | undefined
+  readonly requests: Requests
+  readonly managerKey: string
+}
+
 async function measureScenarios(
   context: BenchContext,
-  service: Server,
-  slow: Server | undefined,
-  requests: Requests,
+  { service, slow, requests, managerKey }: Measured,
 ): Promise<Result[]> {
   const { options, cores, progress } = context
   const scenario = (
@@ -90,12 +100,17 @@ async function measureScenarios(
   const alone = scenario('closed loop', 'closedLoopReaders.ts')
   const busy = scenario('closed loop during creates', 'closedLoopReaders.ts', creates)
   const uploading = scenario('closed loop during uploads', 'closedLoopReaders.ts', uploads)
+  const importing = scenario('closed loop during an import', 'closedLoopReaders.ts', (measure) =>
+    duringImport(service, managerKey, measure),
+  )
   const aloneFixed = scenario('fixed rate', 'fixedRateReaders.ts')
   const busyFixed = scenario('fixed rate during creates', 'fixedRateReaders.ts', creates)
   const busySlow =
     slow && scenario('closed loop during creates, slow fsync', 'closedLoopReaders.ts', createsOn(slow), slow)
   const scenarios = [
-    ...(isSelected(context, rows.listDuringCreates) ? [alone, aloneFixed, busyFixed, uploading] : []),
+    ...(isSelected(context, rows.listDuringCreates)
+      ? [alone, aloneFixed, busyFixed, uploading, importing]
+      : []),
     busy,
     ...(busySlow ? [busySlow] : []),
   ]
@@ -126,6 +141,7 @@ async function measureScenarios(
           result(rows.listDuringCreates, busy, alone),
           result(rows.listDuringCreatesFixedRate, busyFixed, aloneFixed),
           result(rows.listDuringUploads, uploading, alone),
+          result(rows.listDuringImport, importing, alone),
         ]
       : []),
     ...(busySlow ? [result(rows.listOnSlowDisk, busySlow, busy)] : []),

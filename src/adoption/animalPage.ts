@@ -1,15 +1,15 @@
 import { summaryOf } from '../profiles/profile.ts'
 import type { StoreProfile } from '../store/store.ts'
 import type { ShownAnimal } from './animal.ts'
-import { foreign, httpsLink, paragraphs, renderDocument, type Site, telOf } from './document.ts'
+import { externalLink, httpsLink, paragraphs, renderDocument, type Site, telOf } from './document.ts'
 import { factsOf, headlineOf } from './facts.ts'
 import { type Html, html } from './html.ts'
 import { card } from './listPage.ts'
 import { noPhoto, photoHtml, sharedImageOf } from './photoHtml.ts'
 import { animalPath, listPath } from './view.ts'
 
-/** In a smaller font. */
-const longName = 30
+/** Longer names have a smaller font. */
+const longNameLength = 30
 const descriptionLengthMax = 200
 const dayMs = 86_400_000
 /** How long the page of an animal says that it has found a home. */
@@ -99,7 +99,7 @@ ${photos
 }
 
 const heading = (text: string): Html =>
-  html`<h1 dir="auto"${text.length > longName && html` class="long"`}>${text}</h1>`
+  html`<h1 dir="auto"${text.length > longNameLength && html` class="long"`}>${text}</h1>`
 
 function onOffer(options: AnimalPageOptions): Html {
   const { animal, bonded, now } = options
@@ -112,7 +112,7 @@ ${heading(pet.name)}
 ${headline !== '' && html`<p class="lead">${headline}</p>`}
 ${isReserved && html`<p>Someone is getting to know ${pet.name}. You can still ask, in case it does not work out.</p>`}
 ${bonded.length > 0 && html`<p>${pet.name} stays together with ${linksTo(bonded)}.</p>`}
-${profile.courtesy && html`<p>We show ${pet.name} for another organization or person.</p>`}
+${profile.courtesy && html`<p>${pet.name} is listed for another organization or person.</p>`}
 ${contactLinks(options)}
 ${facts.length > 0 && html`<dl class="facts">\n${facts.map(fact)}</dl>`}`
 }
@@ -140,7 +140,7 @@ function contactLinks({
   ].filter((way) => way !== false)
   if (ways.length === 0) return false
   return html`<p class="contact">
-${ways.map(([href, text], index) => html`<a class="button${index > 0 && ' plain'}" href="${href}"${href.startsWith('https:') && foreign}>${text}</a>\n`)}</p>`
+${ways.map(([href, text], index) => html`<a class="button${index > 0 && ' plain'}" href="${href}"${href.startsWith('https:') && externalLink}>${text}</a>\n`)}</p>`
 }
 
 const adopted = ({ pet }: ShownAnimal): Html => html`${heading(`${pet.name} has found a home`)}
@@ -154,7 +154,7 @@ function bondedAnimals({ animal: { pet }, bonded, now }: AnimalPageOptions): Htm
     [pet, ...bonded.map((other) => other.pet)].map(({ name }) => name),
   )
   return html`<section class="bonded"><h2 dir="auto">${names} stay together</h2>
-<p>They are close friends and are looking for a home for all of them.</p>
+<p>They are close friends and need a home together.</p>
 <ul class="cards" role="list">
 ${bonded.map((other) => card(other, now))}
 </ul></section>`

@@ -95,7 +95,7 @@ ${
 <meta property="og:image:height" content="${image.height}">
 <meta name="twitter:card" content="summary_large_image">`
 }
-${!image && html`<meta name="twitter:card" content="summary">`}`
+${(publicUrl === undefined || !image) && html`<meta name="twitter:card" content="summary">`}`
 }
 
 /** A paw. */
@@ -127,13 +127,15 @@ const label = (text: string) => html`<span class="label">${text}</span>`
 
 /** The address of the first number in a text. Undefined if there is none. */
 export function telOf(phone: string): string | undefined {
-  const number = /\+?\d[\d\s()./-]*/.exec(phone)?.[0].replace(/[^+\d]/g, '')
+  const [first = ''] = phone.split(/\s\/|\/\s|[,;]/)
+  const number = /\+?\d[\d\s()./-]*/.exec(first)?.[0].replace(/[^+\d]/g, '')
   return number && `tel:${number}`
 }
 
 /** For addresses that staff typed. Only https addresses are stored. */
-export const foreign = html` rel="noopener nofollow"`
-export const httpsLink = (url: string, text: string): Html => html`<a href="${url}"${foreign}>${text}</a>`
+export const externalLink = html` rel="noopener nofollow"`
+export const httpsLink = (url: string, text: string): Html =>
+  html`<a href="${url}"${externalLink}>${text}</a>`
 
 const siteName = (url: string): string => url.replace(/^https:\/\/(?:www\.)?/, '').replace(/\/$/, '')
 

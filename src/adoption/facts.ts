@@ -69,7 +69,7 @@ function feeOf({ fee }: PublicProfile): string | undefined {
   if (fee === null) return undefined
   const format = new Intl.NumberFormat('en', { style: 'currency', currency: fee.currency })
   const digits = format.resolvedOptions().maximumFractionDigits ?? 0
-  return fee.amount === 0 ? 'None' : format.format(fee.amount / 10 ** digits)
+  return fee.amount === 0 ? 'No fee' : format.format(fee.amount / 10 ** digits)
 }
 
 type GoodWith = PublicProfile['goodWith']

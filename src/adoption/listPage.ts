@@ -72,7 +72,7 @@ function leadOf({ kinds: { total }, store }: ListPageOptions): string {
 function results({ view, page, problem }: ListPageOptions): Html {
   const { animals, hasNext, hasPrevious } = page
   if (problem !== undefined)
-    return html`<div class="notice"><h2>Please search for less</h2><p>A search ${problem}.</p></div>`
+    return html`<div class="notice"><h2>Please shorten your search</h2><p>A search ${problem}.</p></div>`
   if (animals.length === 0) return nothingFound(view)
   const isAll = !hasNext && !hasPrevious
   const count = animals.length === 1 ? 'One animal' : `${animals.length} animals`
@@ -81,12 +81,12 @@ function results({ view, page, problem }: ListPageOptions): Html {
 
 const nothingFound = (view: AdoptionView): Html =>
   html`<div class="notice"><h2>No animal matches</h2>
-<p>${view.q === undefined ? 'Remove a filter, or look at all animals.' : 'Try another word, or look at all animals.'} New ones arrive often.</p>
+<p>${view.q !== undefined ? 'Try another word, or look at all animals.' : isFiltered(view) ? 'Remove a filter, or look at all animals.' : 'Look at all animals.'} New ones arrive often.</p>
 <p><a class="button" href="${listPath}">Show all animals</a></p></div>`
 
 const emptyStore = (store: StoreProfile): Html =>
   html`<div class="intro empty">${paw}<h1>Every animal has a home right now</h1>
-<p class="lead">This is the best news that ${store.name ?? 'we'} can have. New animals arrive often, so please come back soon.</p>
+<p class="lead">This is the best news ${store.name ?? 'we'} could have. New animals arrive often, so please come back soon.</p>
 ${hasContact(store) && html`<p class="contact"><a class="button" href="#contact">Get in touch</a></p>`}</div>`
 
 /** An animal in a list. The whole card is the link. */

@@ -27,7 +27,7 @@ export function renderNotice(status: NoticeStatus, store: StoreProfile, site: Si
   })
 }
 
-/** What a visitor sees if a request fails, without the data of the store. Undefined if it is no visitor's request. */
+/** What a visitor sees if a request fails, without the data of the store. Undefined for errors that keep the JSON response. */
 export function renderFailure({ status }: ApiError, site: Site): string | undefined {
   if (status < 429) return undefined
   return renderNotice(status === 429 || status === 503 ? status : 500, emptyStoreProfile, site)

@@ -43,7 +43,7 @@ const emptyPage = { animals: [], hasPrevious: false, hasNext: false }
 const list = (site: Site): AdoptionPage => ({
   path: listPath,
   type: 'html',
-  // Other addresses of a search are redirected to the one that counts.
+  // Other addresses of a search are redirected to its only address, which is counted.
   isSearch({ target }) {
     const { view, isNormal } = readView(target)
     return isNormal && view.q !== undefined
@@ -96,7 +96,7 @@ const json = ({ publicUrl = '' }: Site): AdoptionPage => ({
     const limit = parseLimit(queryOf(target).get('limit'))
     const problem = searchProblem(view)
     const details = [
-      ...wrong.map((path) => ({ path, message: 'is not a value that this parameter has' })),
+      ...wrong.map((path) => ({ path, message: 'is not an allowed value' })),
       ...(problem === undefined ? [] : [{ path: 'q', message: problem }]),
     ]
     if (limit === undefined) details.push({ path: 'limit', message: 'must be a number from 1 to 100' })
@@ -123,7 +123,7 @@ const feed = ({ publicUrl }: Site): AdoptionPage => ({
 const siteMap = ({ publicUrl }: Site): AdoptionPage => ({
   path: siteMapPath,
   type: 'xml',
-  keyOf: ({ target }) => queryOf(target).get('part') ?? '',
+  keyOf: ({ target }) => JSON.stringify(queryOf(target).get('part')),
   async render({ target }, { db }) {
     if (publicUrl === undefined) return undefined
     const text = await renderSiteMap(db, queryOf(target).get('part'), publicUrl)

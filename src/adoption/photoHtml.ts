@@ -32,7 +32,7 @@ export const sharedImageOf = (photo: PhotoRow | undefined): SharedImage | undefi
 export const noPhoto = html`<span class="no-photo">${paw}</span>`
 
 /** How much wider than its square a photo is that fills it. */
-const excess = ({ width, height }: PhotoRow): number => Math.max(1, width / height)
+const widthFactor = ({ width, height }: PhotoRow): number => Math.max(1, width / height)
 
 /** The `sizes` of a photo that fills a square, by the widths of the square. */
 export const squareSizes = (
@@ -40,5 +40,7 @@ export const squareSizes = (
   squares: readonly (readonly [condition: string, length: number, unit: 'rem' | 'vw'])[],
 ): string =>
   squares
-    .map(([condition, length, unit]) => `${condition} ${Math.round(length * excess(photo))}${unit}`.trim())
+    .map(([condition, length, unit]) =>
+      `${condition} ${Math.round(length * widthFactor(photo))}${unit}`.trim(),
+    )
     .join(', ')

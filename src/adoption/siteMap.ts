@@ -17,8 +17,8 @@ const idMax = Number.MAX_SAFE_INTEGER
 
 type Entry = { readonly id: number; readonly updatedAt: number | null }
 
-/** The listed animals on offer with ids in a range, newest first. Of more than a part has, some. */
-async function findEntries(db: Db, from: number, through: number): Promise<Entry[]> {
+/** The listed animals on offer with ids in a range, newest first. Undefined if there are more than in a part. */
+async function findEntries(db: Db, from: number, through: number): Promise<Entry[] | undefined> {
   const found = onOffer.map((status) =>
     db
       .selectFrom('pets')
@@ -28,7 +28,9 @@ async function findEntries(db: Db, from: number, through: number): Promise<Entry
       .limit(idsPerPart + 1)
       .execute(),
   )
-  return (await Promise.all(found))
+  const rows = await Promise.all(found)
+  if (rows.some(({ length }) => length > idsPerPart)) return undefined
+  return rows
     .flat()
     .filter(({ listed }) => listed !== 0)
     .sort((a, b) => b.id - a.id)
@@ -53,7 +55,7 @@ async function findParts(db: Db): Promise<number[]> {
   return [...new Set(parts)].sort((a, b) => b - a).slice(0, partsMax)
 }
 
-/** The site map, or a part of it. Undefined if there is no such part. */
+/** The site map, or a part of it. Undefined if the number of the part is wrong. */
 export async function renderSiteMap(
   db: Db,
   part: string | null,
@@ -62,11 +64,10 @@ export async function renderSiteMap(
   if (part !== null) {
     if (!/^\d{1,9}$/.test(part)) return undefined
     const from = Number(part) * idsPerPart
-    return urlSet(await findEntries(db, from, from + idsPerPart - 1), publicUrl)
+    return urlSet((await findEntries(db, from, from + idsPerPart - 1)) ?? [], publicUrl)
   }
   const entries = await findEntries(db, 0, idMax)
-  if (entries.length <= idsPerPart)
-    return urlSet(entries, publicUrl, html`<url><loc>${publicUrl}${listPath}</loc></url>\n`)
+  if (entries) return urlSet(entries, publicUrl, html`<url><loc>${publicUrl}${listPath}</loc></url>\n`)
   const parts = await findParts(db)
   return html`<?xml version="1.0" encoding="UTF-8"?>
 <sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">

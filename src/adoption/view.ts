@@ -26,7 +26,7 @@ type ReadView = {
   readonly view: AdoptionView
   /** The parameters with values that no view has. */
   readonly wrong: readonly Name[]
-  /** Whether the parameters are those of the address of the view. Others of the request do not count. */
+  /** Whether the parameters are those of the address of the view. Other parameters are ignored. */
   readonly isNormal: boolean
 }
 

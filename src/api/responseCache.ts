@@ -67,14 +67,14 @@ export class WebPageCache {
     if (cached) return cached
     return this.#once(`${version} ${key}`, () =>
       chain(render(), (response) => {
-        // Not those of addresses that anyone can make up.
+        // Only 200: anyone can make up addresses without a page.
         if (response.status === 200) this.#responses.set(version, key, response)
         return response
       }),
     )
   }
 
-  /** What several pages are made of. There are as many names as the program has. */
+  /** What several pages are made of. The names are constants, so there are few. */
   async value<T>(name: string, compute: () => Promise<T>): Promise<T> {
     const version = this.#version()
     const cached = this.#values.get(name)

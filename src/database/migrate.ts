@@ -20,7 +20,7 @@ export const migrations: readonly Migration[] = [
   fromFiles('profiles', { sqlite: ['0002-profiles.sqlite'], postgres: ['0002-profiles.postgres'] }),
   fromFiles('store', {
     sqlite: ['0003-store.sqlite', '0003-imports.sqlite'],
-    postgres: ['0003-store.postgres', '0003-imports.postgres'],
+    postgres: ['0003-store.postgres', '0003-imports.postgres', '0003-listings.postgres'],
   }),
 ]
 

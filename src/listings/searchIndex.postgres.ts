@@ -9,10 +9,8 @@ export const postgresSearchIndex: SearchIndex = {
   petsPerLateStep: 200,
   find: (conditions, belowId, limit) => sql`
     SELECT id FROM find_listings_1(${toTsquery(conditions)}::tsquery, ${belowId}, ${limit}) AS hits (id)`,
-  // Above the first animal of a page, there are as many that match as on the pages before it: few rows are read in vain.
   findAbove: (conditions, aboveId, limit) => sql`
-    SELECT id FROM listing_terms WHERE terms @@ ${toTsquery(conditions)}::tsquery AND id > ${aboveId}
-    ORDER BY id LIMIT ${limit}`,
+    SELECT id FROM find_listings_above_1(${toTsquery(conditions)}::tsquery, ${aboveId}, ${limit}) AS hits (id)`,
   async replace(trx, rows) {
     if (rows.length === 0) return
     await sql`

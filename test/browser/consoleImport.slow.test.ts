@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
+import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
 import { assertSoundInBoth, desktop, goTo, hostile, phone } from '../support/console.ts'
 import { addCategories } from '../support/consoleAnimals.ts'
@@ -84,18 +85,41 @@ describe('import', () => {
     }),
   )
 
+  /** Another person has uploaded a file. Then this one chooses a file. */
+  async function chooseAfterOther(page: Page) {
+    await page.getByText('Choose a CSV file').waitFor()
+    const other = await service.request('POST', '/v1/imports', {
+      key: service.operatorKey,
+      headers: { 'content-type': 'text/csv' },
+      body: 'name,category\nTheirs,Dogs',
+    })
+    assert.equal(other.status, 201, other.text)
+    await chooseFile(page, 'name,category\nMine,Dogs\nToo,Dogs')
+    await page.getByText('Only one import is possible at a time.', { exact: false }).waitFor()
+    return other.json.id as string
+  }
+
+  browserTest('the file of another person can be shown, and stays when the screen is left', () =>
+    visit('import', async ({ page }) => {
+      const id = await chooseAfterOther(page)
+      await page.getByRole('button', { name: 'Show it' }).click()
+      await page.getByText('Theirs').waitFor()
+      assert.ok(await page.getByRole('button', { name: 'Add 1 animal' }).isEnabled())
+      await goTo(page, 'animals')
+      assert.equal((await api('GET', `/imports/${id}`)).state, 'ready')
+      await goTo(page, 'import')
+      await page.getByText('Theirs').waitFor()
+      await page.getByRole('button', { name: 'Discard' }).click()
+      await page.getByText('Choose a CSV file').waitFor()
+      const imports: { state: string }[] = await api('GET', '/imports')
+      assert.ok(imports.every(({ state }) => state === 'applied'))
+    }),
+  )
+
   browserTest('the file of another person is named, and can be discarded', () =>
     visit('import', async (opened) => {
       const { page } = opened
-      await page.getByText('Choose a CSV file').waitFor()
-      const other = await service.request('POST', '/v1/imports', {
-        key: service.operatorKey,
-        headers: { 'content-type': 'text/csv' },
-        body: 'name,category\nTheirs,Dogs',
-      })
-      assert.equal(other.status, 201, other.text)
-      await chooseFile(page, 'name,category\nMine,Dogs\nToo,Dogs')
-      await page.getByText('Only one import is possible at a time.', { exact: false }).waitFor()
+      await chooseAfterOther(page)
       await assertSoundInBoth(opened, 'import-other')
       await page.getByRole('button', { name: 'Discard it, and check my file' }).click()
       await page.getByRole('button', { name: 'Add 2 animals' }).waitFor()

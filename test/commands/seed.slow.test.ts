@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cliOnNewDatabase, lines } from '../support/commands.ts'
+import { pageHint } from '../support/samples.ts'
 
 test('seed adds all sample animals to a new database, with photos that all differ', async (t) => {
   const cli = await cliOnNewDatabase(t, {}, { isBare: true })
-  assert.equal(await cli.ok(['seed']), 'Added 24 animals, 49 photos and 6 orders. The photos are drawings.\n')
+  assert.equal(
+    await cli.ok(['seed']),
+    `Added 24 animals, 49 photos and 6 orders. The photos are drawings.\n${pageHint}`,
+  )
   const records = lines(await cli.export()).map((line) => JSON.parse(line))
   const ofType = (type: string) => records.filter((record) => record.type === type)
   assert.deepEqual([ofType('pet').length, ofType('profile').length], [24, 24])

@@ -98,7 +98,7 @@ describe('every snippet in the README and the guides works', () => {
           assert.equal(code, 0, output)
         })
         // The only error in a guide is the one it demonstrates.
-        const expected = block.code.includes('handling=strict') ? [200, 400] : [200, 201, 204, 304]
+        const expected = block.code.includes('handling=strict') ? [200, 400] : [200, 201, 202, 204, 304]
         assert.deepEqual(
           [...new Set(statuses)].filter((status) => !expected.includes(status)),
           [],

@@ -135,12 +135,14 @@ describe('the site map', () => {
     const database = await service.openDatabase()
     const insert = insertMany('pets', ['id', 'name', 'category_id', 'status'])
     const ids = [...Array.from({ length: 2_001 }, (_, index) => 10_000 + index), 100_000]
+    const unlisted = 10_500
     await database.write((trx) =>
       insert(
         trx,
-        ids.map((id) => [id, 'Many', 3n, id % 2 === 0 ? 'available' : 'pending']),
+        ids.map((id) => [id, 'Many', 3n, id === 100_000 ? 'pending' : 'available']),
       ),
     )
+    await call('PATCH', `/pets/${unlisted}/profile`, { listed: false })
     const index = await eventually('the index', async () => {
       const { text } = await visit('/adopt/sitemap.xml')
       return text.includes('<sitemapindex') && text
@@ -156,7 +158,8 @@ describe('the site map', () => {
       assert.deepEqual([status, locations(text).length > 0], [200, true])
       found.push(...locations(text))
     }
-    const expected = [...ids.toReversed(), milo, luna].map((id) => `${publicUrl}/adopt/${id}`)
+    const listed = ids.filter((id) => id !== unlisted)
+    const expected = [...listed.toReversed(), milo, luna].map((id) => `${publicUrl}/adopt/${id}`)
     assert.deepEqual(found, expected)
     for (const part of ['x', '-1', '1e3', '9'.repeat(30)])
       assert.equal((await visit(`/adopt/sitemap.xml?part=${part}`)).status, 404, part)

@@ -4,7 +4,7 @@ import { sampleAnimals } from '../../src/commands/seed/sampleAnimals.ts'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { assertSameExport, cliOn } from '../support/commands.ts'
 import { eventually } from '../support/eventually.ts'
-import { samplesExcept } from '../support/samples.ts'
+import { pageHint, samplesExcept } from '../support/samples.ts'
 import { withIndexing } from '../support/service.ts'
 
 const { service, call } = useCheckedCalls({ bounds: withIndexing })
@@ -72,9 +72,21 @@ test('one sample animal is only for staff', async () => {
 
 test('sample animals are not added twice, and those that were removed are added again', async () => {
   const before = await cli().export()
-  assert.equal(await cli().ok(['seed']), 'The sample animals are there already. Nothing was added.\n')
+  assert.equal(
+    await cli().ok(['seed']),
+    `The sample animals are there already. Nothing was added.\n${pageHint}`,
+  )
   assertSameExport(await cli().export(), before)
   const { pet } = await findSample('Moss')
   assert.equal((await call('DELETE', `/v1/pets/${pet.id}`)).status, 204)
-  assert.equal(await cli().ok(['seed']), 'Added 1 animal, 1 photo and 0 orders. The photos are drawings.\n')
+  assert.equal(
+    await cli().ok(['seed']),
+    `Added 1 animal, 1 photo and 0 orders. The photos are drawings.\n${pageHint}`,
+  )
+  const store = { name: 'Second Chance Shelter', adoptionPage: true }
+  assert.equal(
+    (await call('PATCH', '/v1/store/profile', { key: service.operatorKey, body: store })).status,
+    200,
+  )
+  assert.match(await cli().ok(['seed']), /\nThe adoption page, \/adopt, shows them\.\n$/)
 })

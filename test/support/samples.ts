@@ -13,3 +13,7 @@ export const samplesExcept = (...names: readonly string[]): string =>
     }))
     .map((pet) => `${JSON.stringify(pet)}\n`)
     .join('')
+
+/** What `seed` says as long as the adoption page is off. */
+export const pageHint =
+  'To show them on the web, turn on the adoption page: in the console, on the screen Store.\n'

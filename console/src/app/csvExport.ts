@@ -50,12 +50,12 @@ async function loadWhenAllowed<T>(load: () => Promise<T>): Promise<T> {
       return await load()
     } catch (thrown) {
       const { isLimited, retryAt, code } = toRequestError(thrown)
-      const waitMs = (retryAt ?? 0) - now()
+      const waitMs = Math.max((retryAt ?? Number.POSITIVE_INFINITY) - now(), 1_000)
       if (!isLimited || code === 'key_banned' || waitMs > limitWaitMaxMs) throw thrown
       showToast(
         `The rate limit is reached. The export continues in ${formatCount(Math.ceil(waitMs / 1000))} seconds.`,
       )
-      await new Promise((resolve) => setTimeout(resolve, Math.max(waitMs, 0)))
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
     }
   }
 }

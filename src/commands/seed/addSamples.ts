@@ -14,6 +14,7 @@ import { decodePhoto } from '../../photos/decode.ts'
 import type { DecodedPhoto } from '../../photos/photo.ts'
 import { addPhoto } from '../../photos/queries.ts'
 import { recordProfileUpdates, replaceBonds, saveProfile } from '../../profiles/queries.ts'
+import { findStoreProfile } from '../../store/queries.ts'
 import { counted, printResult } from '../cli.ts'
 import { listOf } from '../counts.ts'
 import { withDatabase } from '../database.ts'
@@ -29,8 +30,10 @@ sharp.unblock({ operation: ['VipsForeignLoadSvgBuffer'] })
 /** Adds the sample animals that are not there, each with its photos and its order in one transaction. */
 export async function addSamples(env: NodeJS.ProcessEnv, isJson: boolean | undefined): Promise<void> {
   const added = { added: 0, photos: 0, orders: 0 }
+  let isPageOn = false
   const addAll = async (database: Database, { orderHoldMs }: Config, signal: AbortSignal) => {
     using progress = new Progress('Adding')
+    isPageOn = (await findStoreProfile(database.read)).adoptionPage
     const present = await findSamples(database.read)
     const missing = sampleAnimals.filter((sample) => !present.has(externalIdOf(sample)))
     for (const [index, sample] of missing.toReversed().entries()) {
@@ -56,7 +59,10 @@ export async function addSamples(env: NodeJS.ProcessEnv, isJson: boolean | undef
     added.added === 0
       ? 'The sample animals are there already. Nothing was added.'
       : `Added ${describe()}. The photos are drawings.`
-  printResult(isJson, added, sentence)
+  const page = isPageOn
+    ? 'The adoption page, /adopt, shows them.'
+    : 'To show them on the web, turn on the adoption page: in the console, on the screen Store.'
+  printResult(isJson, added, `${sentence}\n${page}`)
 }
 
 type Photo = { readonly decoded: DecodedPhoto; readonly alt: string }

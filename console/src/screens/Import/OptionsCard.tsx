@@ -37,7 +37,7 @@ export function OptionsCard({ model }: { model: ImportModel }) {
           options={dateOrders}
         />
         <SelectField
-          label="Currency of fees that name none"
+          label="Currency of fees without one"
           value={currency}
           onValue={(value) => change({ currency: value })}
           options={[{ value: '', label: 'None' }, ...currencyOptions('EUR')]}
@@ -51,7 +51,7 @@ export function OptionsCard({ model }: { model: ImportModel }) {
         />
         {missing === 'unlist' && (
           <CheckField
-            label="Also if the file lacks more than half of them"
+            label="Unlist even if more than half are missing"
             isChecked={force}
             onChecked={(isChecked) => change({ force: isChecked })}
           />

@@ -84,7 +84,7 @@ function ApplyActions({ model, preview, isStale }: PreviewProps & { isStale: boo
         <Notice>
           {preview.total === 0
             ? 'The file has no animal that can be imported.'
-            : 'All animals of the file are here already, as they are in the file.'}
+            : 'The file changes nothing: its animals are here already.'}
         </Notice>
       ) : (
         preview.wrong > 0 && (
@@ -106,7 +106,7 @@ function ApplyActions({ model, preview, isStale }: PreviewProps & { isStale: boo
             {action}
           </Button>
         )}
-        <Button disabled={isBusy} onClick={() => void model.reset()}>
+        <Button disabled={isBusy} onClick={() => void model.discard()}>
           Discard
         </Button>
       </div>

@@ -25,7 +25,7 @@ export function RunningImport({ id, onEnd }: RunningImportProps) {
     return (
       <EmptyState
         icon="clock"
-        title="This import is gone"
+        title="This import no longer exists"
         text="It was stopped, or has ended some time ago. What it has changed stays."
         action={<Button onClick={onEnd}>Import a file</Button>}
       />
@@ -65,7 +65,7 @@ function ProgressCard({ running, onStopped }: { running: Import; onStopped(): vo
       {isStopping && (
         <ConfirmDialog
           title="Stop the import?"
-          text={`${pluralize(done, 'animal')} of ${formatCount(total)} are imported, and stay. To import the others later, choose the file again.`}
+          text={`${formatCount(done)} of ${pluralize(total, 'animal')} are imported and stay. If you import the file again later, animals without an intake number or id are added a second time.`}
           action="Stop"
           isDanger
           run={stop}

@@ -11,11 +11,11 @@ const labels: Readonly<Record<string, string>> = {
   altered: 'Spayed or neutered',
   breeds: 'Breed',
   colors: 'Color',
-  contactUrl: 'Address to ask about it',
+  contactUrl: 'Link for inquiries',
   videoUrl: 'Address of a video',
   listed: 'Shown in listings',
   courtesy: 'Listed for others',
-  attributes: 'Another fact, under this heading',
+  attributes: 'Other information',
   photos: 'Photos (not imported here)',
 }
 

@@ -45,7 +45,7 @@ export class ImportModel {
   /** The import that is or was applied. */
   readonly startedId = signal<string | undefined>(undefined)
   readonly file = signal<File | undefined>(undefined)
-  /** The import on the service that is not applied. */
+  /** The import of this screen that is not applied. Those of others are not erased without a question. */
   #readyId: string | undefined
   /** The file or the settings have changed since the last check began. */
   #mustCheck = false
@@ -64,12 +64,11 @@ export class ImportModel {
 
   async show({ id, state }: Import): Promise<void> {
     const { signal } = this.#ending
+    this.file.value = undefined
+    this.error.value = undefined
     this.other.value = undefined
     if (state !== 'ready') this.startedId.value = id
-    else {
-      this.preview.value = await store.imports.get(id, { signal })
-      this.#readyId = id
-    }
+    else this.preview.value = await store.imports.get(id, { signal })
   }
 
   choose(file: File): Promise<void> {
@@ -106,7 +105,8 @@ export class ImportModel {
       await this.#discardReady()
       const checked = await store.imports.create(file, queryOf(this.settings.value), { signal })
       this.#readyId = checked.id
-      this.preview.value = checked
+      if (this.file.value === file) this.preview.value = checked
+      else if (!this.#mustCheck) await this.#discardReady()
     } catch (thrown) {
       if (toRequestError(thrown).code === 'import_in_progress') await this.#findOther().catch(() => {})
       this.#fail(thrown)
@@ -124,20 +124,26 @@ export class ImportModel {
   }
 
   async apply(): Promise<void> {
-    const id = this.#readyId
+    const id = this.preview.value?.id
     if (id === undefined) return
     await store.imports.apply(id)
     this.#readyId = undefined
     this.startedId.value = id
   }
 
+  /** Erases the import that is shown, and begins again. */
+  async discard(): Promise<void> {
+    if (this.preview.value) this.#readyId = this.preview.value.id
+    await this.reset()
+  }
+
   /** Begins again, without a file. */
   async reset(): Promise<void> {
-    await this.#discardReady()
     this.file.value = undefined
     this.preview.value = undefined
     this.startedId.value = undefined
     this.error.value = undefined
+    await this.#discardReady()
   }
 
   async #discardReady(): Promise<void> {
