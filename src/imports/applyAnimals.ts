@@ -118,7 +118,7 @@ async function findReturned(db: Db, ids: readonly number[]): Promise<Set<number>
 /** The profile with what the file says. An animal that has returned is listed again, unless the file says otherwise. */
 function importedProfile(stored: Profile, animal: ImportedAnimal, isReturned: boolean): Profile {
   const { goodWith, attributes, ...change } = animal.profile ?? {}
-  const { approximateBirth } = animal
+  const approximateBirth = change.birthDate === undefined ? animal.approximateBirth : undefined
   const isBetter =
     approximateBirth &&
     (stored.birthDate === null ||

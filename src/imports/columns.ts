@@ -1,7 +1,7 @@
 import { FileError } from './csv/problem.ts'
 import { type ImportField, listFields, plainFields } from './fields.ts'
 import { usualHeadings } from './headings.ts'
-import type { ColumnRule, Preset } from './preset.ts'
+import type { ColumnRule, Preset, Texts } from './preset.ts'
 import type { PresetName } from './presetNames.ts'
 import { isExcluded, presets, recognizePreset } from './presets.ts'
 import { type CellReader, cellReader } from './rules.ts'
@@ -46,6 +46,9 @@ export class HeadingsError extends FileError {
   }
 }
 
+/** Blank headings count too. */
+const columnsMax = 500
+
 type Rule = ImportField | ColumnRule
 
 const fieldsOf = (rule: Rule): ImportField[] => {
@@ -57,6 +60,10 @@ const fieldsOf = (rule: Rule): ImportField[] => {
 
 /** Decides what each column of a file is: by the caller, by the preset, and then by the usual headings. */
 export function recognizeColumns(cells: readonly string[], options: ColumnOptions): Columns {
+  if (cells.length > columnsMax)
+    throw new FileError(
+      `The header has ${cells.length} columns. A file can have ${columnsMax}, with those that have no heading.`,
+    )
   const headings = cells.map((cell) => cell.trim())
   const isPlain =
     options.from === undefined &&
@@ -116,12 +123,39 @@ function addPresetColumns(
   preset: Preset,
 ): void {
   const byKey = new Map(Object.entries(preset.columns).map(([heading, rule]) => [headingKey(heading), rule]))
+  const chosen = new Set([...rules.values()].flat().flatMap(fieldsOf))
   for (const [at, heading] of headings.entries()) {
     if (rules.has(at)) continue
     const rule = byKey.get(headingKey(heading))
     if (isExcluded(preset, heading)) rules.set(at, [])
-    else if (rule !== undefined) rules.set(at, (Array.isArray(rule) ? rule : [rule]) as Rule[])
+    else if (rule !== undefined) {
+      const each = [rule].flat() as readonly Rule[]
+      rules.set(
+        at,
+        each.flatMap((one) => withoutFields(one, chosen)),
+      )
+    }
   }
+}
+
+/** What is left of a rule without the fields for which the caller has chosen another column. Lists continue. */
+function withoutFields(rule: Rule, chosen: ReadonlySet<ImportField>): Rule[] {
+  const isLeft = (field: string) => isList(field) || !chosen.has(field as ImportField)
+  const fields = fieldsOf(rule)
+  const left = fields.filter(isLeft)
+  if (left.length === fields.length) return [rule]
+  if (left.length === 0 || typeof rule === 'string') return []
+  const { field, values = {}, otherwise, ...others } = rule
+  const textsLeft = (texts: Texts): Texts =>
+    Object.fromEntries(Object.entries(texts).filter(([name]) => isLeft(name)))
+  return [
+    {
+      ...others,
+      ...(field !== undefined && isLeft(field) ? { field } : { isLenient: true }),
+      values: Object.fromEntries(Object.entries(values).map(([value, texts]) => [value, textsLeft(texts)])),
+      ...(otherwise && { otherwise: textsLeft(otherwise) }),
+    },
+  ]
 }
 
 function addUsualColumns(
@@ -131,17 +165,15 @@ function addUsualColumns(
   isPlain: boolean,
 ): void {
   const keys = headings.map(headingKey)
+  /** The columns with each heading, in their order. */
+  const columnsOf = Map.groupBy(keys.keys(), (at) => keys[at] as string)
   const taken = new Set([...rules.values()].flat().flatMap(fieldsOf))
-  const rows = isPlain
-    ? [...plainHeadings, ...profileHeadings]
-    : [...usualHeadings, ['externalId', 'id'] as const]
+  const rows = isPlain ? [...plainHeadings, ...profileHeadings] : [...otherHeadings, idHeading]
   for (const [field, list] of rows) {
     // Another column has been chosen for it. A preset decides alone what the fields that it has are read from.
     if (taken.has(field) && (preset || !isList(field))) continue
-    const found = list
-      .split(', ')
-      .map((heading) => keys.findIndex((key, at) => key === headingKey(heading) && !rules.has(at)))
-      .find((at) => at !== -1)
+    if (preset && presetFields.includes(field)) continue
+    const found = list.flatMap((key) => columnsOf.get(key) ?? []).find((at) => !rules.has(at))
     if (found === undefined) continue
     if (isRequired(field) && keys.lastIndexOf(keys[found] as string) !== found)
       throw new HeadingsError(`The header has two columns for ${field}.`, headings)
@@ -152,8 +184,12 @@ function addUsualColumns(
 
 const petFields: readonly ImportField[] = ['name', 'categoryId', 'category', 'status', 'externalId']
 /** Beside `categoryId`, a pet has exactly these columns. Other columns were ignored in version 1.0. */
-const plainHeadings: typeof usualHeadings = plainFields.map((field) => [field, field])
-const profileHeadings = usualHeadings.filter(([field]) => !petFields.includes(field))
+const plainHeadings = plainFields.map((field) => [field, [headingKey(field)]] as const)
+const otherHeadings = usualHeadings.map(([field, list]) => [field, list.split(', ').map(headingKey)] as const)
+const profileHeadings = otherHeadings.filter(([field]) => !petFields.includes(field))
+const idHeading = ['externalId', ['id']] as const
+/** Only a preset knows in which columns of its system these are. Others can be notes that are not for the public. */
+const presetFields: readonly ImportField[] = ['description', 'staffNotes', 'location']
 
 const isRequired = (field: ImportField): boolean =>
   ['name', 'categoryId', 'category', 'externalId'].includes(field)

@@ -281,6 +281,44 @@ describe('Petfinder', () => {
   })
 })
 
+describe('beside the columns of a system', () => {
+  test('a column that the caller has chosen for a field replaces that of the system', async () => {
+    const map = new Map([
+      ['Rescue ID', 'externalId'],
+      ['Nickname', 'name'],
+      ['Mood', 'status'],
+      ['Other breed', 'breeds'],
+    ])
+    const text = [
+      'Animal ID,Rescue ID,Name,Nickname,Species,Status,Mood,Primary Breed,Other breed',
+      '500,R-1,Coco,Co,Dog,Available,reserved,Poodle,Pug',
+      '501,R-2,Tom,To,Cat,Archived,available,,',
+    ].join('\n')
+    const { animals, problems } = await readAnimals(text, { map })
+    assert.deepEqual(problems, [])
+    assert.deepEqual(animals, [
+      {
+        ...{ source: 'rescuegroups', externalId: 'R-1', name: 'Co', category: 'Dog', kind: 'Dog' },
+        ...{ status: 'pending', profile: { species: 'dog', listed: true, breeds: ['Poodle', 'Pug'] } },
+      },
+      {
+        ...{ source: 'rescuegroups', externalId: 'R-2', name: 'To', category: 'Cat', kind: 'Cat' },
+        ...{ status: 'available', profile: { species: 'cat', listed: false } },
+      },
+    ])
+  })
+
+  test('no texts are read by their usual headings', async () => {
+    const text = [
+      'Animal ID,Name,Species,In Custody,Internal notes,Memo,Bio,Kennel,Size',
+      'A-1,Luna,Dog,yes,secret,secret,secret,secret,small',
+    ].join('\n')
+    const { animals, columns } = await readAnimals(text)
+    assert.equal(columns.preset?.name, 'shelterluv')
+    assert.deepEqual(animals[0]?.profile, { species: 'dog', listed: true, size: 'small' })
+  })
+})
+
 test('--from names the system if the headings do not', async () => {
   const text = 'ANIMALCODE,ANIMALNAME,ANIMALSPECIES\nX1,Milo,Cat\n'
   const { animals } = await readAnimals(text, { from: 'asm3' })

@@ -101,6 +101,9 @@ describe('an import of animals from CSV', { concurrency: 2 }, () => {
     )
     await cli.ok(fromText, ages('1 month'))
     assert.equal((await birth()).birthDate, '2015-05-05')
+    await cli.ok(fromText, csv('Animal ID,Name,Species,Born,Age', '2,Rex,Dog,2020-05-05,2 years'))
+    const { birthDate, birthDateEstimated } = (await animalsIn(cli)).Rex?.profile ?? {}
+    assert.deepEqual([birthDate, birthDateEstimated], ['2020-05-05', null])
   })
 
   test('of several lines about one animal merges them for a system that writes such lines', async (t) => {
