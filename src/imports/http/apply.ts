@@ -11,6 +11,7 @@ import {
   eraseResponses,
   findImportForUpdate,
   firstBatch,
+  type PlacedBatch,
   type StoredImport,
   saveImport,
 } from './queries.ts'
@@ -89,7 +90,7 @@ async function applyAll(
  * After a batch has failed: splits it into batches of one animal. If it has one animal only, leaves it out. Returns false if
  * there is nothing to do.
  */
-export async function setBatchAside(
+export async function splitOrSkipBatch(
   trx: Trx,
   id: string,
   worker: Worker,
@@ -100,16 +101,23 @@ export async function setBatchAside(
   const placed = job && (await firstBatch(trx, id))
   if (!placed) return false
   await deleteBatch(trx, id, placed)
-  const { batch } = placed
-  const animals = 'animals' in batch ? batch.animals : []
-  const [first, ...others] = animals
-  if (others.length > 0) {
-    const single = animals.map((each) => ({ position: each.line, batch: { animals: [each] } }))
-    await addBatches(trx, id, single)
-  }
-  const reason = error instanceof ConflictError ? error.message : 'cannot be stored'
-  const isLeftOut = others.length === 0
-  const next = first && isLeftOut ? withProblem(advanced(job, 1, {}), { line: first.line, reason }) : job
-  await saveImport(trx, id, 'applying', next, now)
+  const single = singleBatches(placed)
+  if (single.length > 1) await addBatches(trx, id, single)
+  await saveImport(trx, id, 'applying', single.length > 1 ? job : skipped(job, placed, error), now)
   return true
+}
+
+/** The positions between a batch and the next one are free. */
+function singleBatches({ position, batch }: PlacedBatch): PlacedBatch[] {
+  if ('missing' in batch)
+    return batch.missing.map((id, at) => ({ position: position + at, batch: { missing: [id] } }))
+  return batch.animals.map((each) => ({ position: each.line, batch: { animals: [each] } }))
+}
+
+/** The only animal of a batch is left out. One that cannot be unlisted has no line: the results differ from the expected. */
+function skipped(job: ImportJob, { batch }: PlacedBatch, error: unknown): ImportJob {
+  const next = advanced(job, 1, {})
+  const animal = 'animals' in batch ? batch.animals[0] : undefined
+  const reason = error instanceof ConflictError ? error.message : 'cannot be stored'
+  return animal ? withProblem(next, { line: animal.line, reason }) : next
 }

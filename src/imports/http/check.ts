@@ -179,7 +179,7 @@ class BatchWriter {
 
   async addMissing(ids: readonly number[]): Promise<void> {
     for (let from = 0; from < ids.length; from += unlistedMax)
-      await this.#add(this.#next++, { missing: ids.slice(from, from + unlistedMax) })
+      await this.#add(this.#next + from, { missing: ids.slice(from, from + unlistedMax) })
   }
 
   async #add(position: number, batch: PlacedBatch['batch']): Promise<void> {
