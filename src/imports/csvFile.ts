@@ -51,6 +51,11 @@ export class CsvFile {
     return this.#columns
   }
 
+  /** Animals can be found again by their external ids. */
+  get hasExternalIds(): boolean {
+    return this.#columns?.used.some(({ fields }) => fields.includes('externalId')) ?? false
+  }
+
   get categoryIds(): CategoryIds {
     return this.#categoryIds
   }

@@ -26,7 +26,7 @@ export async function checkMissing(
   if ((isUnlisting || columns?.preset) && file.isEmpty && !force)
     throw new FileError(`The file has no animals. ${unless}`)
   if (!isUnlisting) return []
-  if (!columns?.used.some(({ fields }) => fields.includes('externalId')))
+  if (!columns || !file.hasExternalIds)
     throw new FileError(
       `${names.missing} needs a column with the external id, by which animals are found again. Nothing was imported.`,
     )
