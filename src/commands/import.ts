@@ -9,7 +9,7 @@ import { resourceOf } from '../resources.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile, forgetFile } from './import/applyFile.ts'
 import { addKindCounts } from './import/applyRecords.ts'
-import { addCategories, checkCsv, openCsv, petIdsOf } from './import/checkCsv.ts'
+import { addCategories, appliedTo, checkCsv, openCsv } from './import/checkCsv.ts'
 import { type CheckedFile, checkFile, FileConflicts } from './import/checkFile.ts'
 import { csvOutcome, finishCsv, interruptedOutcome, missingAnimals } from './import/csvSteps.ts'
 import { findChanges } from './import/dryRun.ts'
@@ -96,7 +96,8 @@ async function importFile(env: NodeJS.ProcessEnv, file: File, options: Options):
     rejectWrongLines()
     const missing = csv ? await missingAnimals(database.read, csv, options) : []
     if (csv) await addCategories(csv, database)
-    const applyOptions = { config, skipBad, skippedLines, signal, ...(csv && { onApplied: petIdsOf(csv) }) }
+    const onApplied = csv && appliedTo(csv, problems)
+    const applyOptions = { config, skipBad, skippedLines, signal, ...(onApplied && { onApplied }) }
     const applied = await applyFile(database, file.input, file, applyOptions)
     if (!csv) {
       await forgetFile(database, file)

@@ -1,5 +1,5 @@
 import { FileError } from './csv/problem.ts'
-import { type ImportField, listFields, plainFields } from './fields.ts'
+import { exportFields, type ImportField, listFields } from './fields.ts'
 import { usualHeadings } from './headings.ts'
 import type { ColumnRule, Preset, Texts } from './preset.ts'
 import type { PresetName } from './presetNames.ts'
@@ -17,6 +17,8 @@ export type ColumnOptions = {
   readonly from?: PresetName | undefined
   /** A file without a column that is needed is accepted: all its lines are wrong. */
   readonly allowsMissingColumns?: boolean
+  /** How a column can be chosen for a field, for a message. */
+  columnAdvice?(field: ImportField): string
 }
 
 export type Column = {
@@ -24,6 +26,8 @@ export type Column = {
   readonly heading: string
   readonly fields: readonly ImportField[]
   readonly readers: readonly CellReader[]
+  /** A blank cell has a meaning. */
+  readonly readsBlanks: boolean
 }
 
 export type Columns = {
@@ -33,15 +37,15 @@ export type Columns = {
   readonly unused: readonly string[]
   readonly preset: Preset | undefined
   /** The file has a column `categoryId`, as the exports of Petstore have: `id` is the id here, and names are exact. */
-  readonly isPlain: boolean
+  readonly isOwnFormat: boolean
 }
 
 /** No line of the file can be read. */
 export class HeadingsError extends FileError {
   readonly headings: readonly string[]
 
-  constructor(problem: string, headings: readonly string[], advice = '') {
-    super(`${problem} Its columns are: ${headings.join(', ')}.${advice}`)
+  constructor(problem: string, headings: readonly string[], advice?: string) {
+    super(`${problem} Its columns are: ${headings.join(', ')}.${advice === undefined ? '' : ` ${advice}`}`)
     this.headings = headings
   }
 }
@@ -53,7 +57,7 @@ type Rule = ImportField | ColumnRule
 
 const fieldsOf = (rule: Rule): ImportField[] => {
   if (typeof rule === 'string') return [rule]
-  const texts = [...Object.values(rule.values ?? {}), rule.otherwise ?? {}]
+  const texts = [...Object.values(rule.values ?? {}), rule.otherwise ?? {}, rule.blank ?? {}]
   const fields = [...(rule.field ? [rule.field] : []), ...texts.flatMap((text) => Object.keys(text))]
   return [...new Set(fields as ImportField[])]
 }
@@ -65,28 +69,29 @@ export function recognizeColumns(cells: readonly string[], options: ColumnOption
       `The header has ${cells.length} columns. A file can have ${columnsMax}, with those that have no heading.`,
     )
   const headings = cells.map((cell) => cell.trim())
-  const isPlain =
+  const isOwnFormat =
     options.from === undefined &&
     (headings.some((heading) => headingKey(heading) === 'categoryid') ||
       [...options.map.values()].includes('categoryId'))
-  const recognized = isPlain ? undefined : recognizePreset(headings)
+  const recognized = isOwnFormat ? undefined : recognizePreset(headings)
   const preset = options.from === undefined ? recognized : presets[options.from]
   const rules = new Map<number, readonly Rule[]>()
   addChosen(rules, headings, options, preset)
   if (preset) addPresetColumns(rules, headings, preset)
-  addUsualColumns(rules, headings, preset, isPlain)
+  addUsualColumns(rules, headings, preset, isOwnFormat)
   const used = [...rules]
     .filter(([, each]) => each.length > 0)
     .sort(([a], [b]) => a - b)
     .map(([at, each]): Column => {
       const heading = headings[at] as string
       const readers = each.map((rule) => cellReader(rule, heading))
-      return { at, heading, fields: each.flatMap(fieldsOf), readers }
+      const readsBlanks = each.some((rule) => typeof rule !== 'string' && rule.blank !== undefined)
+      return { at, heading, fields: each.flatMap(fieldsOf), readers, readsBlanks }
     })
   const isTitle = headings.filter((heading) => heading !== '').length < 2
-  if (isTitle || !options.allowsMissingColumns) requireColumns(used, headings, preset)
+  if (isTitle || !options.allowsMissingColumns) requireColumns(used, headings, preset, options)
   const unused = headings.filter((heading, at) => heading !== '' && !used.some((column) => column.at === at))
-  return { headings, used, unused, preset, isPlain }
+  return { headings, used, unused, preset, isOwnFormat }
 }
 
 function addChosen(
@@ -145,7 +150,7 @@ function withoutFields(rule: Rule, chosen: ReadonlySet<ImportField>): Rule[] {
   const left = fields.filter(isLeft)
   if (left.length === fields.length) return [rule]
   if (left.length === 0 || typeof rule === 'string') return []
-  const { field, values = {}, otherwise, ...others } = rule
+  const { field, values = {}, otherwise, blank, ...others } = rule
   const textsLeft = (texts: Texts): Texts =>
     Object.fromEntries(Object.entries(texts).filter(([name]) => isLeft(name)))
   return [
@@ -154,6 +159,7 @@ function withoutFields(rule: Rule, chosen: ReadonlySet<ImportField>): Rule[] {
       ...(field !== undefined && isLeft(field) ? { field } : { isLenient: true }),
       values: Object.fromEntries(Object.entries(values).map(([value, texts]) => [value, textsLeft(texts)])),
       ...(otherwise && { otherwise: textsLeft(otherwise) }),
+      ...(blank && { blank: textsLeft(blank) }),
     },
   ]
 }
@@ -162,13 +168,13 @@ function addUsualColumns(
   rules: Map<number, readonly Rule[]>,
   headings: readonly string[],
   preset: Preset | undefined,
-  isPlain: boolean,
+  isOwnFormat: boolean,
 ): void {
   const keys = headings.map(headingKey)
   /** The columns with each heading, in their order. */
   const columnsOf = Map.groupBy(keys.keys(), (at) => keys[at] as string)
   const taken = new Set([...rules.values()].flat().flatMap(fieldsOf))
-  const rows = isPlain ? [...plainHeadings, ...profileHeadings] : [...otherHeadings, idHeading]
+  const rows = isOwnFormat ? [...exportHeadings, ...profileHeadings] : [...otherHeadings, idHeading]
   for (const [field, list] of rows) {
     // Another column has been chosen for it. A preset decides alone what the fields that it has are read from.
     if (taken.has(field) && (preset || !isList(field))) continue
@@ -184,7 +190,7 @@ function addUsualColumns(
 
 const petFields: readonly ImportField[] = ['name', 'categoryId', 'category', 'status', 'externalId']
 /** Beside `categoryId`, a pet has exactly these columns. Other columns were ignored in version 1.0. */
-const plainHeadings = plainFields.map((field) => [field, [headingKey(field)]] as const)
+const exportHeadings = exportFields.map((field) => [field, [headingKey(field)]] as const)
 const otherHeadings = usualHeadings.map(([field, list]) => [field, list.split(', ').map(headingKey)] as const)
 const profileHeadings = otherHeadings.filter(([field]) => !petFields.includes(field))
 const idHeading = ['externalId', ['id']] as const
@@ -198,6 +204,7 @@ function requireColumns(
   used: readonly Column[],
   headings: readonly string[],
   preset: Preset | undefined,
+  { columnAdvice }: ColumnOptions,
 ): void {
   const has = (...fields: ImportField[]) =>
     used.some((column) => fields.some((field) => column.fields.includes(field)))
@@ -209,5 +216,5 @@ function requireColumns(
         ? 'externalId'
         : undefined
   if (missing !== undefined)
-    throw new HeadingsError(`The header has no column ${missing}.`, headings, ` Use --map HEADER=${missing}.`)
+    throw new HeadingsError(`The header has no column ${missing}.`, headings, columnAdvice?.(missing))
 }

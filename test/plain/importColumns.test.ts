@@ -118,8 +118,8 @@ describe('columns', () => {
     [
       'no name',
       'a,category',
-      {},
-      /has no column name\. Its columns are: a, category\. Use --map HEADER=name\./,
+      { columnAdvice: (field: string) => `Name the ${field}.` },
+      /has no column name\. Its columns are: a, category\. Name the name\./,
     ],
     ['no category', 'name,b', {}, /has no column categoryId\./],
     ['an unknown heading', 'name,category', { map: new Map([['x', 'size']]) }, /has no column "x"\./],

@@ -127,8 +127,19 @@ describe('the check of a file', () => {
     ['a header that cannot be read', '"name,category\nA,1', '', /^Line 1: .* not closed/],
     ['more than 500 columns', `name,category${','.repeat(499)}`, '', /has 501 columns/],
     ['nothing but blank lines', '\n\n', '', /no header/],
+    [
+      'a compressed file',
+      Buffer.from([0x1f, 0x8b]),
+      '',
+      /^The file is compressed with gzip\. Decompress it first\.$/,
+    ],
     ['a spreadsheet', 'PK\x03\x04rest', '', /spreadsheet/],
-    ['no animals to unlist by', 'name,category\nA,1', '?missing=unlist', /external id/],
+    [
+      'no animals to unlist by',
+      'name,category\nA,1',
+      '?missing=unlist',
+      /^To unlist animals, the file needs/,
+    ],
     ['no animals of a system', 'AnimalName,PrimaryBreed,NoDogs,ID,Type\n', '', /no animals/],
   ] as const)
     test(`is rejected with ${what}, and leaves nothing`, async () => {

@@ -22,7 +22,10 @@ export type CsvOutcome = {
 
 /** The animals that the file does not have any more. */
 export const missingAnimals = (db: Db | undefined, file: CsvFile, options: ImportOptions) =>
-  checkMissing(db, file, options, { missing: '--missing unlist', force: 'use --force' })
+  checkMissing(db, file, options, {
+    externalId: '--missing unlist needs a column with the external id, by which animals are found again.',
+    force: 'use --force',
+  })
 
 /** For the result. The numbers are those of a dry run unless others are given. */
 export const csvOutcome = (

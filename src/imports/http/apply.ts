@@ -1,5 +1,5 @@
 import type { Trx } from '../../database/db.ts'
-import { hasOpenOrders, statusesByOpenOrders } from '../../orders/queries.ts'
+import { petOrders } from '../../orders/queries.ts'
 import { ConflictError } from '../../records/resource.ts'
 import { applyAnimals, toAnimalRecord } from '../applyAnimals.ts'
 import { addCategories, matchCategories } from '../categories.ts'
@@ -15,8 +15,6 @@ import {
   type StoredImport,
   saveImport,
 } from './queries.ts'
-
-const petOrders = { hasOpenOrders, statusesByOpenOrders }
 
 /** An instance that applies imports. Another one continues if it was silent for `claimMs`. */
 export type Worker = { readonly name: string; readonly claimMs: number }
@@ -80,10 +78,15 @@ async function applyAll(
   const records = known.map(({ animal }) => toAnimalRecord(animal, categoryIds))
   const counts = noImportCounts()
   for (const change of await applyAnimals(trx, records, now, petOrders)) counts[change]++
-  const next = advanced(job, animals.length, counts)
-  return animals
-    .filter((each) => !isKnown(each))
-    .reduce((all, { line }) => withProblem(all, { line, reason: 'its category was removed' }), next)
+  const problems = [
+    ...animals.flatMap((each) =>
+      isKnown(each) ? [] : { line: each.line, reason: 'its category was removed' },
+    ),
+    ...records.flatMap(({ problem: reason }, at) =>
+      reason === undefined ? [] : { line: known[at]?.line as number, reason },
+    ),
+  ]
+  return problems.reduce(withProblem, advanced(job, animals.length, counts))
 }
 
 /**
