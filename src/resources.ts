@@ -1,7 +1,7 @@
 import { categoryResource } from './categories/resource.ts'
 import { continueFeed } from './events/queries.ts'
 import { keyResource } from './keys/resource.ts'
-import { hasOpenOrders, statusesByOpenOrders } from './orders/queries.ts'
+import { petOrders } from './orders/queries.ts'
 import { orderResource } from './orders/resource.ts'
 import { petResource } from './pets/resource.ts'
 import { photoResource } from './photos/resource.ts'
@@ -9,7 +9,7 @@ import { profileResource } from './profiles/resource.ts'
 import { type Counter, identityCounter, type Resource } from './records/resource.ts'
 import { storeResource } from './store/resource.ts'
 
-const pets = petResource({ hasOpenOrders, statusesByOpenOrders })
+const pets = petResource(petOrders)
 
 /**
  * What is exported, imported and counted. In the order of the counters in the first line of an export; an owner comes

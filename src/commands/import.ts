@@ -7,11 +7,11 @@ import { noCounts, type Resource } from '../records/resource.ts'
 import { explainTemporary } from '../records/temporaryDatabase.ts'
 import { resourceOf } from '../resources.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
-import { applyFile } from './import/applyFile.ts'
+import { applyFile, forgetFile } from './import/applyFile.ts'
 import { addKindCounts } from './import/applyRecords.ts'
-import { addCategories, checkCsv, openCsv, petIdsOf } from './import/checkCsv.ts'
+import { addCategories, appliedTo, checkCsv, openCsv } from './import/checkCsv.ts'
 import { type CheckedFile, checkFile, FileConflicts } from './import/checkFile.ts'
-import { csvOutcome, finishCsv, missingAnimals } from './import/csvSteps.ts'
+import { csvOutcome, finishCsv, interruptedOutcome, missingAnimals } from './import/csvSteps.ts'
 import { findChanges } from './import/dryRun.ts'
 import { type ImportInput, openInput, rejectOtherFormats } from './import/input.ts'
 import { type ImportOptions, readOptions } from './import/options.ts'
@@ -96,13 +96,18 @@ async function importFile(env: NodeJS.ProcessEnv, file: File, options: Options):
     rejectWrongLines()
     const missing = csv ? await missingAnimals(database.read, csv, options) : []
     if (csv) await addCategories(csv, database)
-    const applyOptions = { config, skipBad, skippedLines, signal, ...(csv && { onApplied: petIdsOf(csv) }) }
+    const onApplied = csv && appliedTo(csv, problems)
+    const applyOptions = { config, skipBad, skippedLines, signal, ...(onApplied && { onApplied }) }
     const applied = await applyFile(database, file.input, file, applyOptions)
-    file.progress.outcome = 'the animals are imported. Start the import again to continue with the rest'
-    if (!csv) return { ...applied, csv: undefined }
+    if (!csv) {
+      await forgetFile(database, file)
+      return { ...applied, csv: undefined }
+    }
+    file.progress.outcome = interruptedOutcome(csv, options)
     const added = csv.newCategories.length
     if (added > 0) addKindCounts(applied.counts, categoryKind, { ...noCounts(), added })
     const outcome = await finishCsv({ database, config, csv, options, signal }, missing)
+    await forgetFile(database, file)
     return { ...applied, csv: { file: csv, outcome } }
   }
   const result = await withDatabase(env, work, { mayCreate: true })

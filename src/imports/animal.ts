@@ -24,6 +24,8 @@ export type ImportedAnimal = {
   approximateBirth?: { readonly date: string; readonly toleranceDays: number }
   /** Addresses, or names of files. */
   photos?: readonly string[]
+  /** What blank cells mean, unless a line of the animal says otherwise. */
+  assumed?: ImportedAnimal | undefined
 }
 
 /** What several cells, or several lines, say about one animal. The first one decides, and lists continue. */
@@ -39,7 +41,9 @@ function mergeProfiles(first: ImportedProfile, second: ImportedProfile): Importe
   for (const list of ['breeds', 'colors'] as const)
     if (first[list] && second[list]) merged[list] = distinct([...first[list], ...second[list]])
   if (first.goodWith && second.goodWith) merged.goodWith = { ...second.goodWith, ...first.goodWith }
-  if (first.attributes && second.attributes) merged.attributes = { ...second.attributes, ...first.attributes }
+  // In the order of the columns.
+  if (first.attributes && second.attributes)
+    merged.attributes = { ...first.attributes, ...second.attributes, ...first.attributes }
   // One reason to hide an animal is enough.
   if (first.listed === false || second.listed === false) merged.listed = false
   return merged

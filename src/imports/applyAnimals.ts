@@ -18,6 +18,8 @@ export type AnimalRecord = {
   readonly animal: ImportedAnimal
   /** Set when the record has been applied. */
   petId?: number
+  /** What could not be stored of it. Set when the record has been applied. */
+  problem?: string
 }
 
 /** The record of an animal of a file. Its category is known, or it is left out. */
@@ -80,9 +82,13 @@ async function applyProfiles(
     (await findPetsWithProfiles(trx, ids)).map(({ pet, profile }) => [pet.id, profile]),
   )
   const changed = new Map<number, Profile>()
-  const areChanged = records.map(({ petId = 0, animal }) => {
+  const areChanged = records.map((record) => {
+    const { petId = 0, animal } = record
     const profile = changed.get(petId) ?? (profiles.get(petId) as Profile)
     const next = importedProfile(profile, animal, returned.has(petId))
+    const leftOut = Object.keys(animal.profile?.attributes ?? {}).filter((name) => !(name in next.attributes))
+    if (leftOut.length > 0)
+      record.problem = `These attributes are left out, because an animal can have ${attributesMax}: ${leftOut.join(', ')}`
     const isChanged = JSON.stringify(next) !== JSON.stringify(profile)
     if (isChanged) changed.set(petId, next)
     return isChanged
@@ -118,7 +124,7 @@ async function findReturned(db: Db, ids: readonly number[]): Promise<Set<number>
 /** The profile with what the file says. An animal that has returned is listed again, unless the file says otherwise. */
 function importedProfile(stored: Profile, animal: ImportedAnimal, isReturned: boolean): Profile {
   const { goodWith, attributes, ...change } = animal.profile ?? {}
-  const { approximateBirth } = animal
+  const approximateBirth = change.birthDate === undefined ? animal.approximateBirth : undefined
   const isBetter =
     approximateBirth &&
     (stored.birthDate === null ||

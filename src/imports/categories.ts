@@ -1,7 +1,7 @@
 import type { Category } from '../categories/category.ts'
 import { createCategory, findNamedCategories } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
-import { stem, usualKind } from './values/simplify.ts'
+import { isId, stem, usualKind } from './values/simplify.ts'
 
 /** The ids of categories by what a file calls them: an id, or a name in any case, singular or plural. */
 export type CategoryIds = ReadonlyMap<string, bigint>
@@ -12,8 +12,6 @@ export type CategoryMatches = {
   readonly unknown: readonly string[]
   readonly existing: readonly string[]
 }
-
-const isId = (text: string): boolean => /^-?\d+$/.test(text)
 
 /** Finds the categories that the texts of a file name. Without a database, there are none. */
 export async function matchCategories(

@@ -3,10 +3,11 @@ import type { ImportedAnimal } from './animal.ts'
 import { addCategories, type CategoryIds, matchCategories, newCategories } from './categories.ts'
 import type { ColumnOptions, Columns } from './columns.ts'
 import { LineError, type Problem } from './csv/problem.ts'
-import { readCsv } from './csv/readCsv.ts'
+import { readCsv, type WrongRow } from './csv/readCsv.ts'
 import type { TextChunk } from './csv/readText.ts'
 import { AnimalLineError, type AnimalReader, completeAnimal, createAnimalReader } from './recognize.ts'
 import { StagedAnimals } from './staging.ts'
+import { isId } from './values/simplify.ts'
 import type { ReadContext } from './values/values.ts'
 
 /** How the columns and values of a CSV file are read. */
@@ -36,6 +37,9 @@ export class CsvFile {
     this.#options = options
   }
 
+  /** Lets others run, if the caller wants it. */
+  pause = async (): Promise<void> => this.#options.pause?.()
+
   /** No line is about an animal, not even a wrong one. */
   get isEmpty(): boolean {
     return this.#rowCount === 0
@@ -49,6 +53,11 @@ export class CsvFile {
   /** Undefined for an empty file. */
   get columns(): Columns | undefined {
     return this.#columns
+  }
+
+  /** Animals can be found again by their external ids. */
+  get hasExternalIds(): boolean {
+    return this.#columns?.used.some(({ fields }) => fields.includes('externalId')) ?? false
   }
 
   get categoryIds(): CategoryIds {
@@ -71,42 +80,58 @@ export class CsvFile {
     let bytesRead = 0
     for await (const { rows, lines, problems, bytes } of readCsv(chunks, createReader)) {
       const isMerged = this.#columns?.preset?.hasSeveralLines ?? false
-      for (const { error, ...problem } of problems) {
-        onProblem(problem)
-        if (error instanceof AnimalLineError && error.externalId !== undefined)
-          this.staged.addWrong(error.externalId)
-        else this.#hasUnreadableLines = true
+      const wrong = problems.toSorted((a, b) => a.line - b.line)
+      // In the order of the file, because the first line of an animal decides.
+      for (const [at, animal] of rows.entries()) {
+        const line = lines[at] as number
+        while (wrong[0] && wrong[0].line < line) this.#addWrong(wrong.shift() as WrongRow, onProblem)
+        this.staged.add(line, animal, isMerged)
       }
-      for (const [at, animal] of rows.entries()) this.staged.add(lines[at] as number, animal, isMerged)
+      for (const each of wrong) this.#addWrong(each, onProblem)
       bytesRead += bytes
       this.#rowCount += rows.length + problems.length
       onRead(this.#rowCount, bytesRead)
-      await this.#options.pause?.()
+      await this.pause()
     }
   }
 
-  /** Returns the animals after all their lines, some at a time. Those that lack something are left out. */
-  async *complete(onProblem: OnProblem): AsyncGenerator<{ line: number; animal: ImportedAnimal }[]> {
+  #addWrong({ line, reason, error }: WrongRow, onProblem: OnProblem): void {
+    onProblem({ line, reason })
+    if (error instanceof AnimalLineError && error.externalId !== undefined)
+      this.staged.addWrong(error.externalId)
+    else this.#hasUnreadableLines = true
+  }
+
+  /**
+   * Completes the animals after all their lines. Those that lack something are left out, and `onAnimal` is called with the
+   * others. Returns the highest id.
+   */
+  async complete(
+    onProblem: OnProblem,
+    onAnimal: (line: number, animal: ImportedAnimal) => void,
+  ): Promise<number> {
+    let highestId = 0
     for (const some of this.staged.all()) {
-      yield some.flatMap(({ line, animal }) => {
+      for (const { line, animal } of some) {
         try {
           const complete = completeAnimal(animal, this.#columns as Columns)
-          if (complete.name !== animal.name) this.staged.replace(line, complete)
-          return { line, animal: complete }
+          if (complete.name !== animal.name || animal.assumed) this.staged.replace(line, complete)
+          highestId = Math.max(highestId, complete.id ?? 0)
+          onAnimal(line, complete)
         } catch (error) {
           if (!(error instanceof LineError)) throw error
           onProblem({ line, reason: error.message })
           this.staged.remove(line)
-          return []
         }
-      })
-      await this.#options.pause?.()
+      }
+      await this.pause()
     }
+    return highestId
   }
 
   /** Lines can be wrong because of their category. */
   get mayHaveUnknownCategories(): boolean {
-    return !this.#options.createCategories && this.staged.categories.some((text) => !/^-?\d+$/.test(text))
+    return !this.#options.createCategories && this.staged.categories.some((text) => !isId(text))
   }
 
   /** Finds the lines whose category is not known, which are left out. Returns their numbers. */
@@ -129,7 +154,7 @@ export class CsvFile {
         onProblem({ line, reason: `${problem} (${known}; ${this.#options.categoryAdvice})` })
         wrong.add(line)
       }
-      await this.#options.pause?.()
+      await this.pause()
     }
     return wrong
   }

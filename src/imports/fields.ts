@@ -47,7 +47,7 @@ type FieldName = (typeof importFields)[number]
 export type ImportField = FieldName | `attributes.${string}`
 
 /** The columns of an export in CSV. */
-export const plainFields: readonly ImportField[] = ['id', 'externalId', 'name', 'categoryId', 'status']
+export const exportFields: readonly ImportField[] = ['id', 'externalId', 'name', 'categoryId', 'status']
 
 /** Several columns can be values of one of these, in their order. */
 export const listFields: readonly ImportField[] = ['breeds', 'colors', 'photos', 'attributes']

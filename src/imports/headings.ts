@@ -55,8 +55,8 @@ export const usualHeadings: readonly (readonly [field: ImportField, headings: st
   ['goodWith.cats', 'good with cats, ok with cats, cats ok, cat friendly, cats'],
   ['minChildAge', 'minimum child age, min child age, minimum age of children, children from age'],
   ['fee', 'adoption fee, fee, price, adoption price, cost'],
-  ['description', 'description, bio, biography, about, story, web description, memo, profile'],
-  ['staffNotes', 'staff notes, internal notes, private notes, notes, comments, remarks'],
+  ['description', 'description, bio, biography, about, story, web description, profile'],
+  ['staffNotes', 'staff notes, internal notes, private notes, notes, comments, remarks, memo'],
   ['microchip', 'microchip, microchip number, microchip no, microchip id, chip number, chip'],
   ['location', 'location, current location, kennel, cage, pen, enclosure, room'],
   [

@@ -3,7 +3,8 @@ import { findPetsWithProfiles, lockPets, recordProfileUpdates, saveProfile } fro
 import { FileError } from './csv/problem.ts'
 import type { CsvFile } from './csvFile.ts'
 
-const rowsPerRead = 2_000
+/** What is read without a pause. */
+const rowsPerRead = 1_000
 /** The most animals that are unlisted in one transaction. */
 export const unlistedMax = 200
 
@@ -12,30 +13,34 @@ export type MissingOptions = {
   readonly force?: boolean | undefined
 }
 
+/** For messages. */
+export type MissingAdvice = {
+  /** Why the file needs a column with the external id. */
+  readonly externalId: string
+  /** How the file can be accepted, such as "use --force". */
+  readonly force: string
+}
+
 /** The animals that the file does not have any more. Throws if the file is probably not the whole one. */
 export async function checkMissing(
   db: Db | undefined,
   file: CsvFile,
   { missing = 'keep', force = false }: MissingOptions,
-  /** What the caller calls the options. */
-  names: { readonly missing: string; readonly force: string },
+  advice: MissingAdvice,
 ): Promise<number[]> {
   const { columns } = file
   const isUnlisting = missing === 'unlist'
-  const unless = `If that is right, ${names.force}. Nothing was imported.`
+  const unless = `If that is right, ${advice.force}. Nothing was imported.`
   if ((isUnlisting || columns?.preset) && file.isEmpty && !force)
     throw new FileError(`The file has no animals. ${unless}`)
   if (!isUnlisting) return []
-  if (!columns?.used.some(({ fields }) => fields.includes('externalId')))
-    throw new FileError(
-      `${names.missing} needs a column with the external id, by which animals are found again. Nothing was imported.`,
-    )
+  if (!columns || !file.hasExternalIds) throw new FileError(`${advice.externalId} Nothing was imported.`)
   if (file.hasUnreadableLines && !force)
     throw new FileError(
-      `The file has wrong lines without an external id, so which animals the file lacks cannot be told. Correct them, or ${names.force}. Nothing was imported.`,
+      `The file has wrong lines without an external id, so it is not known which animals are missing. Correct them, or ${advice.force}. Nothing was imported.`,
     )
   if (!db) return []
-  const found = await findMissing(db, columns.preset?.name ?? '', file.staged.has)
+  const found = await findMissing(db, columns.preset?.name ?? '', file)
   const count = found.missing.length
   if (isTooMuchMissing(found) && !force)
     throw new FileError(
@@ -48,27 +53,29 @@ export async function checkMissing(
 async function findMissing(
   db: Db,
   source: string,
-  isInFile: (externalId: string) => boolean,
+  { staged, pause }: CsvFile,
 ): Promise<{ offered: number; missing: number[] }> {
   const missing: number[] = []
   let offered = 0
   for (let after = 0; ; ) {
+    // All animals, in the order of the ids: a query for those of a source could read many others without a pause.
     const rows = await db
       .selectFrom('pets')
       .leftJoin('profiles', 'profiles.pet_id', 'pets.id')
-      .select(['pets.id', 'pets.external_id'])
-      .where('pets.source', '=', source)
-      .where('pets.external_id', 'is not', null)
-      .where('pets.status', '!=', 'sold')
-      .where(({ eb, or }) => or([eb('listed', 'is', null), eb('listed', '!=', 0)]))
+      .select(['pets.id', 'pets.external_id', 'pets.source', 'pets.status', 'profiles.listed'])
       .where('pets.id', '>', after)
       .orderBy('pets.id')
       .limit(rowsPerRead)
       .execute()
-    offered += rows.length
-    for (const { id, external_id } of rows) if (!isInFile(external_id ?? '')) missing.push(id)
+    for (const { id, external_id, status, listed, ...row } of rows) {
+      const isOffered = row.source === source && external_id !== null && status !== 'sold' && listed !== 0
+      if (!isOffered) continue
+      offered++
+      if (!staged.has(external_id)) missing.push(id)
+    }
     if (rows.length < rowsPerRead) return { offered, missing }
     after = rows.at(-1)?.id as number
+    await pause()
   }
 }
 

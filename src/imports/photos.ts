@@ -31,6 +31,8 @@ type PhotoImportOptions = {
   onProblem(source: string, reason: string): void
 }
 
+export const isAddress = (cell: string): boolean => /^https?:\/\//i.test(cell)
+
 /** The source of a photo that has no address. */
 export const hashedSource = (name: string, bytes: Uint8Array): string =>
   `${name}#${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}`

@@ -12,6 +12,8 @@ export type ColumnRule = {
   readonly values?: Readonly<Record<string, Texts>>
   /** What every other value means. */
   readonly otherwise?: Texts
+  /** What a blank cell means, unless another line of the animal has a value. By default it says nothing. */
+  readonly blank?: Texts
   /** The cell is a list with commas, of which only the parts in `values` are read. */
   readonly isList?: true
   /** The cell says the opposite: yes is no. */
@@ -22,7 +24,7 @@ export type ColumnRule = {
   readonly isLenient?: true
   /** These values mean that nothing is known. */
   readonly blanks?: readonly string[]
-  /** The column is read only if the one with this heading is not blank and not no. */
+  /** The cell counts as blank if the one with this heading is blank or no. */
   readonly onlyIf?: string
   /** The column is not read if the one with this heading is yes. */
   readonly unless?: string

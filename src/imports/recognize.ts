@@ -1,12 +1,12 @@
 import { petStatuses } from '../pets/pet.ts'
-import { attributesMax } from '../profiles/schemas.ts'
+import { attributesMax, breedsMax, colorsMax } from '../profiles/schemas.ts'
 import { type ImportedAnimal, mergeAnimals } from './animal.ts'
 import { type Column, type ColumnOptions, type Columns, recognizeColumns } from './columns.ts'
 import { unmarkFormula } from './csv/csv.ts'
 import { LineError } from './csv/problem.ts'
 import type { RowReader } from './csv/readCsv.ts'
-import { type ImportField, plainFields } from './fields.ts'
-import { headingKey, stem, usualKind } from './values/simplify.ts'
+import { exportFields, type ImportField } from './fields.ts'
+import { headingKey, isId, stem, usualKind } from './values/simplify.ts'
 import { type ReadContext, ValueError } from './values/values.ts'
 
 export type RecognizeOptions = ColumnOptions & ReadContext
@@ -26,13 +26,13 @@ export type AnimalReader = RowReader<ImportedAnimal> & { readonly columns: Colum
 
 export function createAnimalReader(header: readonly string[], options: RecognizeOptions): AnimalReader {
   const columns = recognizeColumns(header, options)
-  const isPlainFile = columns.isPlain && columns.used.every(({ fields }) => isPlainField(fields))
+  const isExport = columns.isOwnFormat && columns.used.every(({ fields }) => isExportField(fields))
   const at = new Map(columns.headings.map((heading, index) => [headingKey(heading), index]))
   /** The kinds of animals so far, by which a line is recognized as one of an animal. */
   const kinds = new Set<string>()
   const read = (row: readonly string[]): ImportedAnimal | undefined => {
     const cells = withoutBlankEnd(row, columns.headings.length)
-    const animal = isPlainFile ? readPlain(cells, columns) : undefined
+    const animal = isExport ? readExportedRow(cells, columns) : undefined
     if (animal) return animal
     if (isHeader(cells, columns.headings)) return undefined
     const cellOf = (heading: string) => cells[at.get(headingKey(heading)) ?? -1]?.trim() ?? ''
@@ -51,7 +51,7 @@ export function createAnimalReader(header: readonly string[], options: Recognize
         const animal = row.length === columns.headings.length ? read(row) : undefined
         if (animal?.name === undefined || animal.category === undefined) return false
         const { category } = animal
-        return /^-?\d+$/.test(category) || kinds.has(stem(category)) || usualKind(category) !== undefined
+        return isId(category) || kinds.has(stem(category)) || usualKind(category) !== undefined
       } catch {
         return false
       }
@@ -72,12 +72,13 @@ function withoutBlankEnd(row: readonly string[], length: number): readonly strin
   throw new LineError(`has ${row.length} columns, but the header has ${length}`)
 }
 
-const isPlainField = ([field]: readonly ImportField[]): boolean => plainFields.some((name) => name === field)
-const plainName = /^(?!\s*$)[^\p{Cc}\p{Cs}]{1,255}$/u
-const plainId = /^[1-9]\d{0,14}$/
+const isExportField = ([field]: readonly ImportField[]): boolean =>
+  exportFields.some((name) => name === field)
+const usualName = /^(?!\s*$)[^\p{Cc}\p{Cs}]{1,255}$/u
+const usualId = /^[1-9]\d{0,14}$/
 
 /** The usual line of an export, in a fraction of the time. */
-function readPlain(row: readonly string[], { used }: Columns): ImportedAnimal | undefined {
+function readExportedRow(row: readonly string[], { used }: Columns): ImportedAnimal | undefined {
   const animal: Record<string, string | number> = {}
   for (const { at, fields } of used) {
     const field = fields[0] as ImportField
@@ -88,8 +89,8 @@ function readPlain(row: readonly string[], { used }: Columns): ImportedAnimal | 
       field === 'status'
         ? (petStatuses as readonly string[]).includes(text)
         : field === 'id' || field === 'categoryId'
-          ? plainId.test(text)
-          : plainName.test(text)
+          ? usualId.test(text)
+          : usualName.test(text)
     if (!isUsual) return undefined
     animal[field === 'categoryId' ? 'category' : field] = field === 'id' ? Number(text) : text
   }
@@ -102,35 +103,29 @@ function readAnimal(
   context: ReadContext,
   cellOf: (heading: string) => string,
 ): ImportedAnimal {
-  const { preset, isPlain, used } = columns
+  const { preset, isOwnFormat, used } = columns
   const problems: string[] = []
   let animal: ImportedAnimal = preset ? { source: preset.name } : {}
   for (const column of used) {
     const exact = unmarkFormula(row[column.at] ?? '')
     // As in JSON: PostgreSQL cannot store it.
     if (exact.includes('\u0000')) throw new LineError('has a NUL character')
-    const text = isPlain && column.fields.includes('name') ? exact : exact.trim()
-    if (text.trim() === '' || preset?.blanks?.includes(text)) continue
+    const text = isOwnFormat && column.fields.includes('name') ? exact : exact.trim()
+    const isBlank = text.trim() === '' || (preset?.blanks?.includes(text) ?? false)
+    if (isBlank && !column.readsBlanks) continue
     for (const read of column.readers) {
       try {
-        animal = mergeAnimals(animal, read(text, context, cellOf) ?? {})
+        animal = mergeAnimals(animal, read(isBlank ? '' : text, context, cellOf) ?? {})
       } catch (error) {
         if (!(error instanceof ValueError)) throw error
         problems.push(describe(column, error.message, text))
       }
     }
   }
-  const { breeds = [], colors = [], attributes = {} } = animal.profile ?? {}
-  if ((breeds?.length ?? 0) > breedsMax) problems.push(`has more than ${breedsMax} breeds`)
-  if ((colors?.length ?? 0) > colorsMax) problems.push(`has more than ${colorsMax} colors`)
-  if (Object.keys(attributes).length > attributesMax)
-    problems.push(`has more than ${attributesMax} attributes`)
   if (problems.length > 0) throw new AnimalLineError(problems.join('; '), animal.externalId)
   return { ...animal, ...(animal.kind !== undefined && { category: animal.category ?? animal.kind }) }
 }
 
-const breedsMax = 2
-const colorsMax = 3
 const shownLengthMax = 60
 
 /** Such as: Sex must be male or female, but is "Maybe". */
@@ -144,7 +139,11 @@ function describe({ heading }: Column, problem: string, text: string): string {
 }
 
 /** The animal after all its lines were read. */
-export function completeAnimal(animal: ImportedAnimal, { used, preset }: Columns): ImportedAnimal {
+export function completeAnimal(
+  { assumed = {}, ...known }: ImportedAnimal,
+  { used, preset }: Columns,
+): ImportedAnimal {
+  const animal = mergeAnimals(known, assumed)
   // Shelters have animals without a name.
   const { externalId, category, name = preset && externalId } = animal
   const headingOf = (...fields: ImportField[]) =>
@@ -155,7 +154,16 @@ export function completeAnimal(animal: ImportedAnimal, { used, preset }: Columns
     ...(category === undefined ? [headingOf('category', 'categoryId', 'species')] : []),
     ...(preset && externalId === undefined ? [headingOf('externalId')] : []),
   ]
-  if (name === undefined || missing.length > 0)
-    throw new AnimalLineError(missing.map((heading) => `${heading} is required`).join('; '), externalId)
+  const problems = [...missing.map((heading) => `${heading} is required`), ...limitProblems(animal)]
+  if (name === undefined || problems.length > 0) throw new AnimalLineError(problems.join('; '), externalId)
   return { ...animal, name }
+}
+
+function limitProblems({ profile: { breeds, colors, attributes } = {} }: ImportedAnimal): string[] {
+  const counts = [
+    [breeds?.length, breedsMax, 'breeds'],
+    [colors?.length, colorsMax, 'colors'],
+    [Object.keys(attributes ?? {}).length, attributesMax, 'attributes'],
+  ] as const
+  return counts.flatMap(([count = 0, max, what]) => (count > max ? `has more than ${max} ${what}` : []))
 }

@@ -24,13 +24,16 @@ const mergeAll = (parts: readonly (ImportedAnimal | undefined)[]): ImportedAnima
 /** The column is a field, or is read by the rule of a preset. */
 export function cellReader(rule: ImportField | ColumnRule, heading: string): CellReader {
   if (typeof rule === 'string') return readerOf(rule, heading)
-  const { onlyIf, unless, blanks = [] } = rule
+  const { onlyIf, unless, blank, blanks = [] } = rule
   const read = rule.isList ? listReader(rule) : valueReader(rule, heading)
+  const readBlank = blank && textsReader(blank)
   return (text, context, cellOf) => {
-    if (onlyIf !== undefined && (isUnknown(cellOf(onlyIf)) || isNo(cellOf(onlyIf)))) return undefined
-    if (unless !== undefined && isYes(cellOf(unless))) return undefined
-    if (blanks.includes(text)) return undefined
-    return read(text, context)
+    const isBlank =
+      (onlyIf !== undefined && (isUnknown(cellOf(onlyIf)) || isNo(cellOf(onlyIf)))) ||
+      (unless !== undefined && isYes(cellOf(unless))) ||
+      blanks.includes(text)
+    if (readBlank && (isBlank || isUnknown(text))) return { assumed: readBlank(text, context) }
+    return isBlank ? undefined : read(text, context)
   }
 }
 

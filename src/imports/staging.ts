@@ -28,7 +28,7 @@ export class StagedAnimals {
   readonly #lineOf = this.#database.prepare('SELECT line FROM external_ids WHERE external_id = ?')
   readonly #categories = new Set<string>()
 
-  /** What the lines call the categories. */
+  /** The category names in the file. */
   get categories(): readonly string[] {
     return [...this.#categories]
   }
@@ -40,6 +40,8 @@ export class StagedAnimals {
     if (this.#categories.size > categoriesMax)
       throw new FileError(`The file has more than ${categoriesMax} categories. Nothing was imported.`)
     const first = isMerged && externalId !== undefined ? this.#lineOf.get(externalId)?.line : undefined
+    // Another line of the animal is wrong, so the animal is left out.
+    if (first === null) return
     if (typeof first === 'number') {
       const merged = mergeAnimals(this.#animalAt(first), animal)
       this.#update.run(JSON.stringify(merged), first)
@@ -55,7 +57,7 @@ export class StagedAnimals {
     this.#update.run(JSON.stringify(animal), line)
   }
 
-  /** A wrong line. Its animal is in the file all the same. */
+  /** A wrong line. Its animal still counts as being in the file. */
   remove(line: number): void {
     this.#remove.run(line)
   }

@@ -204,3 +204,6 @@ export const customerOf = (order: Pick<Order, 'customer_name' | 'customer_email'
   const { customer_name: name, customer_email: email } = order
   return name === null ? undefined : { name, email: email ?? undefined }
 }
+
+/** What an import of pets needs to know about their orders. */
+export const petOrders = { hasOpenOrders, statusesByOpenOrders }

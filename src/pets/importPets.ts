@@ -27,8 +27,8 @@ export type PetOrders = {
 }
 
 /**
- * Adds new pets and changes existing ones, and returns what it did with each, with a number of statements that does not depend on the number of pets, unless
- * several records are about the same pet.
+ * Adds new pets and changes existing ones. Returns what it did with each. The number of statements does not depend on the
+ * number of pets, unless several records are about the same pet.
  */
 export async function applyPets(
   trx: Trx,

@@ -10,6 +10,9 @@ export const profileErrors = defineErrors({
 const urlLengthMax = 2_048
 const feeMax = 1_000_000_000
 export const attributesMax = 32
+export const attributeNameLengthMax = 40
+export const breedsMax = 2
+export const colorsMax = 3
 
 const currencies = new Set(Intl.supportedValuesOf('currency'))
 
@@ -56,7 +59,7 @@ const fee = z
   })
 
 const attributePairs = z
-  .record(nonBlankText(40), boundedText(200))
+  .record(nonBlankText(attributeNameLengthMax), boundedText(200))
   .refine((pairs) => Object.keys(pairs).length <= attributesMax, `must have at most ${attributesMax} entries`)
 const attributes = z
   .preprocess((pairs, context) => {
@@ -84,7 +87,7 @@ const publicFields = {
   source: boundedText(40, 'The system that `externalId` belongs to. Empty for the own store.'),
   externalId: nonBlankText(255, 'The intake number, or the id in another system. Unique within its source.'),
   species: nonBlankText(40, 'Such as `dog`. Stored in lower case.'),
-  breeds: texts(2, 80, 'The breeds, the main one first.'),
+  breeds: texts(breedsMax, 80, 'The breeds, the main one first.'),
   mixed: flag('Of mixed breed.'),
   sex: z.enum(sexes).meta({ description: 'The sex.' }),
   birthDate: dateSchema('The date of birth, not in the future.'),
@@ -95,7 +98,7 @@ const publicFields = {
   }),
   size: z.enum(sizes).meta({ description: 'The size when grown up.' }),
   coat: z.enum(coats).meta({ description: 'The coat.' }),
-  colors: texts(3, 40, 'The colors, the main one first.'),
+  colors: texts(colorsMax, 40, 'The colors, the main one first.'),
   altered: flag('Spayed or neutered.'),
   houseTrained: flag('House-trained.'),
   declawed: flag('Declawed.'),

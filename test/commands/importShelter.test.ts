@@ -124,8 +124,24 @@ test('a report has lines whose quotation marks are wrong too', async (t) => {
   await cli.run(['import', '--format', 'csv', '--report', report], text)
   assert.deepEqual(lines(readFileSync(report, 'utf8')), [
     'line,reason,name,categoryId,notes',
-    '2,name has text after its closing quotation mark',
+    '2,name has text after its closing quotation mark,"""Milo"" x,1,"',
     `3,"categoryId must be the id or the name of a category, but is ""x"" (there is none; --create-categories adds new ones)",Luna,x,'=1+1`,
+  ])
+})
+
+test('a report has exactly the wrong lines, as the import has read them', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const report = join(folderFor(t), 'bad.csv')
+  const rows = ['Ada,Guinea pig,', 'Bea,Guinea pig,"begin', 'Cleo,Guinea pig,x', 'Dot,Guinea pig,end"']
+  const text = csv('Name,Species,Notes', ...rows, ',Guinea pig,z')
+  const args = ['import', '--format', 'csv', '--create-categories', '--skip-bad', '--report', report]
+  const { stdout } = await cli.run(args, text)
+  assert.match(stdout, /^Imported 2 animals/)
+  assert.deepEqual(lines(readFileSync(report, 'utf8')), [
+    'line,reason,Name,Species,Notes',
+    '3,Notes contains lines that look like records: a quotation mark is probably missing,"Bea,Guinea pig,""begin"',
+    '5,Notes ends with a quotation mark but does not begin with one,"Dot,Guinea pig,end"""',
+    '6,Name is required,,Guinea pig,z',
   ])
 })
 

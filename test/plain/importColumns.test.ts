@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { HeadingsError } from '../../src/imports/columns.ts'
+import { FileError } from '../../src/imports/csv/problem.ts'
 import { usualHeadings } from '../../src/imports/headings.ts'
 import { headingKey } from '../../src/imports/values/simplify.ts'
 import { readAnimals } from '../support/importedAnimals.ts'
@@ -69,14 +69,14 @@ describe('a messy spreadsheet', () => {
 
 describe('columns', () => {
   test('are found by their usual headings, in any spelling', async () => {
-    assert.deepEqual(await usedOf('NAME,species,Good With Dogs?,date-of-birth,Micro chip,ID,Notes'), [
+    assert.deepEqual(await usedOf('NAME,species,Good With Dogs?,date-of-birth,Micro chip,ID,Memo'), [
       'NAME=name',
       'species=species',
       'Good With Dogs?=goodWith.dogs',
       'date-of-birth=birthDate',
       'Micro chip=microchip',
       'ID=externalId',
-      'Notes=staffNotes',
+      'Memo=staffNotes',
     ])
   })
 
@@ -118,16 +118,17 @@ describe('columns', () => {
     [
       'no name',
       'a,category',
-      {},
-      /has no column name\. Its columns are: a, category\. Use --map HEADER=name\./,
+      { columnAdvice: (field: string) => `Name the ${field}.` },
+      /has no column name\. Its columns are: a, category\. Name the name\./,
     ],
     ['no category', 'name,b', {}, /has no column categoryId\./],
     ['an unknown heading', 'name,category', { map: new Map([['x', 'size']]) }, /has no column "x"\./],
     ['two names', 'name,Name,category', {}, /has two columns for name\./],
+    ['a blank heading after 500 others', `name,category${',x'.repeat(498)},`, {}, /has 501 columns/],
   ] as const)
     test(`${what} is an error`, async () => {
       await assert.rejects(readAnimals(`${header}\nx,y\n`, options), (error) => {
-        assert.ok(error instanceof HeadingsError)
+        assert.ok(error instanceof FileError)
         assert.match(error.message, message)
         return true
       })

@@ -25,6 +25,7 @@ describe('ASM3', () => {
       name: 'Bella',
       category: 'Dog',
       kind: 'Dog',
+      status: 'available',
       photos: [
         'https://shelter.example/service?method=animal_image&animalid=1',
         'https://shelter.example/service?method=media_file&mediaid=11',
@@ -64,11 +65,11 @@ describe('ASM3', () => {
   test('movements decide on the status, and nothing that is not offered is listed', async () => {
     const { animals } = await readFixture('asm3', { dateOrder: 'dmy' })
     assert.deepEqual(statusesOf(animals), [
-      ['Bella', undefined, true],
+      ['Bella', 'available', true],
       ['Tom', 'sold', true],
-      ['Rex', undefined, false],
+      ['Rex', 'available', false],
       ['Reserved', 'pending', true],
-      ['Gone', undefined, false],
+      ['Gone', 'available', false],
       ['Foster', 'available', true],
     ])
     const tom = animals[1] as { adoptedOn: string; profile: object }
@@ -83,6 +84,13 @@ describe('ASM3', () => {
       problems[0]?.reason ?? '',
       /^ANIMALDOB must be a date .* the date order .* but is "31\/05\/2024"/,
     )
+  })
+
+  test('what all lines of an animal say together has the limits of a profile', async () => {
+    const lines = ['D1,Milo,Dog,Red', 'D1,Milo,,Black', 'D1,Milo,,White', 'D1,Milo,,Brown']
+    const text = `ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALCOLOR\n${lines.join('\n')}\n`
+    const { animals, problems } = await readAnimals(text)
+    assert.deepEqual([animals, problems], [[], [{ line: 2, reason: 'has more than 3 colors' }]])
   })
 
   test('a column about people cannot be chosen', async () => {
@@ -132,7 +140,9 @@ test('PetPoint', async () => {
     name: 'Daisy',
     category: 'Dog',
     kind: 'Dog',
+    status: 'available',
     profile: {
+      listed: true,
       attributes: { ARN: '12345' },
       species: 'dog',
       breeds: ['Terrier, Pit Bull', 'Mix'],
@@ -144,7 +154,7 @@ test('PetPoint', async () => {
     },
   })
   assert.deepEqual(statusesOf(animals), [
-    ['Daisy', undefined, undefined],
+    ['Daisy', 'available', true],
     ['A0002', 'sold', undefined],
     ['Duke', undefined, false],
   ])
@@ -278,6 +288,44 @@ describe('Petfinder', () => {
     const [, salt, basil] = animals.map(({ profile }) => profile as Record<string, unknown>)
     assert.equal(salt?.fee, undefined)
     assert.deepEqual([basil?.fee, basil?.attributes], [undefined, { 'Adoption fee': 'waived' }])
+  })
+})
+
+describe('beside the columns of a system', () => {
+  test('a column that the caller has chosen for a field replaces that of the system', async () => {
+    const map = new Map([
+      ['Rescue ID', 'externalId'],
+      ['Nickname', 'name'],
+      ['Mood', 'status'],
+      ['Other breed', 'breeds'],
+    ])
+    const text = [
+      'Animal ID,Rescue ID,Name,Nickname,Species,Status,Mood,Primary Breed,Other breed',
+      '500,R-1,Coco,Co,Dog,Available,reserved,Poodle,Pug',
+      '501,R-2,Tom,To,Cat,Archived,available,,',
+    ].join('\n')
+    const { animals, problems } = await readAnimals(text, { map })
+    assert.deepEqual(problems, [])
+    assert.deepEqual(animals, [
+      {
+        ...{ source: 'rescuegroups', externalId: 'R-1', name: 'Co', category: 'Dog', kind: 'Dog' },
+        ...{ status: 'pending', profile: { species: 'dog', listed: true, breeds: ['Poodle', 'Pug'] } },
+      },
+      {
+        ...{ source: 'rescuegroups', externalId: 'R-2', name: 'To', category: 'Cat', kind: 'Cat' },
+        ...{ status: 'available', profile: { species: 'cat', listed: false } },
+      },
+    ])
+  })
+
+  test('no texts are read by their usual headings', async () => {
+    const text = [
+      'Animal ID,Name,Species,In Custody,Internal notes,Memo,Bio,Kennel,Size',
+      'A-1,Luna,Dog,yes,secret,secret,secret,secret,small',
+    ].join('\n')
+    const { animals, columns } = await readAnimals(text)
+    assert.equal(columns.preset?.name, 'shelterluv')
+    assert.deepEqual(animals[0]?.profile, { species: 'dog', listed: true, size: 'small' })
   })
 })
 

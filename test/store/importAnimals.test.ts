@@ -101,6 +101,9 @@ describe('an import of animals from CSV', { concurrency: 2 }, () => {
     )
     await cli.ok(fromText, ages('1 month'))
     assert.equal((await birth()).birthDate, '2015-05-05')
+    await cli.ok(fromText, csv('Animal ID,Name,Species,Born,Age', '2,Rex,Dog,2020-05-05,2 years'))
+    const { birthDate, birthDateEstimated } = (await animalsIn(cli)).Rex?.profile ?? {}
+    assert.deepEqual([birthDate, birthDateEstimated], ['2020-05-05', null])
   })
 
   test('of several lines about one animal merges them for a system that writes such lines', async (t) => {
@@ -114,6 +117,62 @@ describe('an import of animals from CSV', { concurrency: 2 }, () => {
     const { Bella, Tom } = await animalsIn(cli)
     assert.equal(Bella?.profile.vaccinated, true)
     assert.deepEqual([Tom?.pet.status, Tom?.pet.adoptedOn], ['sold', '2026-10-05'])
+  })
+
+  test('makes an animal available again whose adoption or outcome is over', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const petpoint = (outcome: string) =>
+      csv('Animal #,ARN,Animal Name,Species,Outcome Type', `A1,1,Milo,Dog,${outcome}`)
+    const asm3 = (movement: string, date: string) =>
+      csv(
+        'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,MOVEMENTTYPE,MOVEMENTDATE',
+        ...[`D1,Luna,Dog,${movement},${date}`, 'D1,Luna,,,'],
+      )
+    const state = async (name: string) => {
+      const { pet, profile } = (await animalsIn(cli))[name] ?? {}
+      return [pet.status, profile.listed, pet.adoptedOn]
+    }
+    await cli.ok(fromText, petpoint('Adoption'))
+    await cli.ok(fromText, petpoint('Transfer Out'))
+    assert.deepEqual((await state('Milo')).slice(0, 2), ['sold', false])
+    await cli.ok(fromText, petpoint(''))
+    assert.deepEqual(await state('Milo'), ['available', true, undefined])
+    await cli.ok(fromText, asm3('1', '2026-10-05'))
+    assert.deepEqual(await state('Luna'), ['sold', true, '2026-10-05'])
+    await cli.ok(fromText, asm3('', ''))
+    assert.deepEqual(await state('Luna'), ['available', true, undefined])
+  })
+
+  test('of which one line is wrong leaves out the other lines of the same animal', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const text = csv(
+      'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALSEX,ANIMALIMAGE',
+      ...['D1,Milo,Dog,perhaps,', 'D1,Milo,,,a.jpg', 'D1,Milo,,,b.jpg'],
+      ...['D2,Luna,Dog,female,', 'D2,Luna,,perhaps,'],
+    )
+    const { code, stdout, stderr } = await cli.run([...fromText, '--skip-bad', '--json'], text)
+    assert.deepEqual([code, JSON.parse(stdout).changes.pets.added], [3, 1])
+    assert.deepEqual(
+      lines(stderr).map((line) => line.slice(0, 40)),
+      ['Line 2: ANIMALSEX must be male, female o', 'Line 6: ANIMALSEX must be male, female o'],
+    )
+    assert.equal((await animalsIn(cli)).Luna?.profile.sex, 'female')
+  })
+
+  test('says which attributes an animal cannot have besides those that it has', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const names = (letter: string, count: number) =>
+      Array.from({ length: count }, (_, at) => `${letter}${at}`)
+    const file = (all: readonly string[]): [string[], string] => [
+      [...fromText, ...all.flatMap((name) => ['--map', `${name}=attributes`])],
+      csv(['Animal ID,Name,Species', ...all].join(), `1,Milo,Dog${',x'.repeat(all.length)}`),
+    ]
+    await cli.ok(...file(names('a', 20)))
+    const { code, stderr } = await cli.run(...file(names('b', 14)))
+    assert.deepEqual(
+      [code, stderr],
+      [3, 'Line 2: These attributes are left out, because an animal can have 32: b12, b13\n'],
+    )
   })
 
   test('is in the history as a change of the command, and searched', async (t) => {
@@ -225,7 +284,7 @@ describe('animals that a later file does not have', { concurrency: 2 }, () => {
     assertCommandFails(
       await cli.run([...unlisting, '--skip-bad'], unreadable),
       1,
-      /which animals the file lacks cannot be told/,
+      /so it is not known which animals are missing/,
     )
   })
 

@@ -139,6 +139,17 @@ describe('an import', () => {
     assert.deepEqual([one.status, other.status].sort(), [201, 409])
   })
 
+  test('keeps the next one waiting while its file is checked', async () => {
+    const first = upload(manyAnimals(5_000))
+    const database = await service.openDatabase()
+    const checking = database.read.selectFrom('import_jobs').select('id').where('state', '=', 'checking')
+    await eventually('the file is being checked', () => checking.executeTakeFirst())
+    const second = await upload('name,categoryId\nA,3')
+    assert.equal((await first).status, 201)
+    assertError(second, 409, 'import_in_progress')
+    assert.equal(second.json.message, 'Another file is being checked. Try again in a moment.')
+  })
+
   test('leaves out a line whose animal was changed after the check', async () => {
     const code = unique('E')
     const [first, second] = [await addPet(), await addPet()]
@@ -178,6 +189,34 @@ describe('an import', () => {
     assert.match(refused.json.message, /lacks 3 animals of the 4/)
     assert.equal((await importAll(least, `${query}&missing=unlist&force=true`)).result.unlisted, 3)
     assert.equal((await importAll([header, ...rows].join('\n'), query)).result.changed, 4)
+  })
+
+  test('unlists the others if one animal cannot be unlisted, and ends', async () => {
+    const rows = Array.from({ length: 5 }, (_, at) => `SL-${unique('U')},Pet ${at},Cat,yes`)
+    const header = 'Animal ID,Name,Species,In Custody'
+    const query = '?from=shelterluv&createCategories=true'
+    await importAll([header, ...rows].join('\n'), query)
+    const code = rows[4]?.split(',')[0] as string
+    const { id } = await checked(
+      [header, ...rows.slice(0, 2)].join('\n'),
+      `${query}&missing=unlist&force=true`,
+    )
+    const database = await service.openDatabase()
+    const setData = (data: string) =>
+      database.write(async (trx) => {
+        const pets = trx.selectFrom('pets').select('id').where('external_id', '=', code)
+        const [row] = await trx.selectFrom('profiles').select('data').where('pet_id', 'in', pets).execute()
+        await trx.updateTable('profiles').set({ data }).where('pet_id', 'in', pets).execute()
+        return row?.data as string
+      })
+    const stored = await setData('damaged')
+    try {
+      await apply(id)
+      const { total, done, expected, result } = await applied(id)
+      assert.deepEqual([done, result.unlisted], [total, expected.unlisted - 1])
+    } finally {
+      await setData(stored)
+    }
   })
 
   test('does not assign an id that a later line has', async () => {

@@ -30,7 +30,10 @@ type ApplyOptions = {
   onApplied?(records: readonly ResourceRecord[], lines: readonly number[]): void
 }
 
-/** Writes a checked file in batches. An interrupted import continues after its last batch. */
+/**
+ * Writes a checked file in batches. An interrupted import continues after its last batch, until `forgetFile` is called at
+ * the end of the import.
+ */
 export async function applyFile(
   database: Database,
   input: ImportInput,
@@ -60,9 +63,12 @@ export async function applyFile(
   } catch (error) {
     throw explain(error, done.committedLine, config)
   }
-  await database.write((trx) => forgetImport(trx, digest, systemClock()))
   return { counts: done.counts, resumedAfterLine }
 }
+
+/** The import has ended: the next one of the file begins at its first line. */
+export const forgetFile = (database: Database, { digest }: CheckedFile): Promise<void> =>
+  database.write((trx) => forgetImport(trx, digest, systemClock()))
 
 /** Why the import has stopped, and what it has done. */
 function explain(error: unknown, committedLine: number, config: Config): Error {

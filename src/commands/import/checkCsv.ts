@@ -19,6 +19,7 @@ export const openCsv = ({ map, externalId }: ReadOptions, csv: CsvReadOptions): 
   new CsvFile({
     ...{ map, externalId, ...csv },
     categoryAdvice: '--create-categories adds new ones',
+    columnAdvice: (field) => `Use --map HEADER=${field}.`,
     now: systemClock(),
   })
 
@@ -38,14 +39,10 @@ export async function checkCsv(
     signal.throwIfAborted()
     progress.show(lines, 'lines', bytes / input.bytes)
   })
-  let highestId = 0
-  for await (const animals of file.complete(problems.add))
-    for (const { line, animal } of animals) {
-      const { id, externalId, source } = animal
-      const record = { id, externalId, source }
-      conflicts.add(defaultResource.type, line, record)
-      highestId = Math.max(highestId, id ?? 0)
-    }
+  const highestId = await file.complete(problems.add, (line, { id, externalId, source }) => {
+    const record = { id, externalId, source }
+    conflicts.add(defaultResource.type, line, record)
+  })
   const highestIds = new Map<Resource, number>(highestId > 0 ? [[defaultResource, highestId]] : [])
   return {
     digest: hash.digest('hex'),
@@ -71,12 +68,16 @@ async function* batchesOf({ staged, categoryIds }: CsvFile, hasPhotos: boolean):
 const hasProfile = ({ profile, approximateBirth }: ImportedAnimal): boolean =>
   profile !== undefined || approximateBirth !== undefined
 
-/** Notes the ids of the animals, for their photos. */
-export const petIdsOf =
-  ({ staged }: CsvFile) =>
+/** Notes the ids of the animals, for their photos, and what could not be stored. */
+export const appliedTo =
+  ({ staged }: CsvFile, problems: Problems) =>
   (records: readonly ResourceRecord[], lines: readonly number[]): void => {
-    for (const [at, record] of (records as readonly (PetRecord | AnimalRecord)[]).entries())
-      if ('petId' in record) staged.setPetId(lines[at] as number, record.petId as number)
+    for (const [at, record] of (records as readonly (PetRecord | AnimalRecord)[]).entries()) {
+      if (!('petId' in record)) continue
+      const line = lines[at] as number
+      staged.setPetId(line, record.petId as number)
+      if (record.problem !== undefined) problems.add({ line, reason: record.problem })
+    }
   }
 
 /** Adds the categories that are missing. */

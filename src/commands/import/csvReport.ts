@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { formatCsvRecord, markFormula, unmarkFormula } from '../../imports/csv/csv.ts'
-import type { Problem } from '../../imports/csv/problem.ts'
+import { type Problem, problemOf } from '../../imports/csv/problem.ts'
 import { type RowReader, readCsv } from '../../imports/csv/readCsv.ts'
 import { readText } from '../../imports/csv/readText.ts'
 import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
@@ -23,18 +23,18 @@ export class CsvReport {
     this.#insert.run(line, reason)
   }
 
-  /** Reads the file again. `isRow` decides as for the import where a record ends. */
-  async write(
-    input: ImportInput,
-    createReader: (header: readonly string[]) => Pick<RowReader<unknown>, 'isRow'>,
-  ) {
+  /** Reads the file again, as the import has read it. */
+  async write(input: ImportInput, createReader: (header: readonly string[]) => RowReader<unknown>) {
     let headings: readonly string[] = []
     const rows = readCsv(readText(input.open()), (header) => {
       headings = header
-      return { headings: header, read: (cells) => cells, isRow: createReader(header).isRow }
+      return reportReader(header, createReader(header))
     })
-    for await (const { rows: some, lines } of rows)
+    for await (const { rows: some, lines, problems } of rows) {
       for (const [at, cells] of some.entries()) this.#setCells.run(JSON.stringify(cells), lines[at] as number)
+      for (const { line, text } of problems)
+        if (text !== undefined) this.#setCells.run(JSON.stringify([text]), line)
+    }
     const writeRow = (cells: readonly string[]) =>
       writeSync(this.#fd, `${formatCsvRecord(cells.map((cell) => markFormula(unmarkFormula(cell))))}\n`)
     writeRow(['line', 'reason', ...headings])
@@ -48,3 +48,20 @@ export class CsvReport {
     this.#database.close()
   }
 }
+
+/** Returns the cells of every line. The lines so far decide which ones look like records, so `reader` gets them too. */
+const reportReader = (
+  headings: readonly string[],
+  reader: RowReader<unknown>,
+): RowReader<readonly string[]> => ({
+  headings,
+  read(cells) {
+    try {
+      reader.read(cells)
+    } catch (error) {
+      problemOf(error)
+    }
+    return cells
+  },
+  isRow: reader.isRow,
+})

@@ -22,7 +22,10 @@ export type CsvOutcome = {
 
 /** The animals that the file does not have any more. */
 export const missingAnimals = (db: Db | undefined, file: CsvFile, options: ImportOptions) =>
-  checkMissing(db, file, options, { missing: '--missing unlist', force: 'use --force' })
+  checkMissing(db, file, options, {
+    externalId: '--missing unlist needs a column with the external id, by which animals are found again.',
+    force: 'use --force',
+  })
 
 /** For the result. The numbers are those of a dry run unless others are given. */
 export const csvOutcome = (
@@ -35,6 +38,17 @@ export const csvOutcome = (
   ...(missing === 'unlist' && { unlisted }),
   ...(photos && { photos }),
 })
+
+/** What an import has done that is interrupted after the animals were added and changed. */
+export function interruptedOutcome(
+  { hasExternalIds }: CsvFile,
+  { photos, photosFrom }: ImportOptions,
+): string {
+  const isLost = (photos || photosFrom !== undefined) && !hasExternalIds
+  return `the animals are imported. Start the import again with the same file and options to continue with the rest${
+    isLost ? '. Photos of animals without an external id cannot be continued' : ''
+  }`
+}
 
 type Finish = {
   readonly database: Database
@@ -58,12 +72,11 @@ export async function finishCsv(
     allowed: config.webhookAllow,
     signal,
   })
-  for (const problem of problems.slice(0, listedMax)) console.error(problem)
-  if (problems.length > listedMax) console.error(`${counted(problems.length - listedMax, 'more photo')}.`)
+  for (const problem of problems) console.error(problem)
+  const more = counts.failed - problems.length
+  if (more > 0) console.error(`${counted(more, 'more photo')} ${more === 1 ? 'was' : 'were'} left out.`)
   return csvOutcome(csv, options, unlisted, counts)
 }
-
-const listedMax = 20
 
 /** Hides the animals that the file does not have any more. Returns how many. */
 async function unlistAll(

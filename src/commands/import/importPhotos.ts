@@ -6,6 +6,7 @@ import { fetchPhoto, PhotoError } from '../../imports/fetchPhoto.ts'
 import {
   hashedSource,
   importPhotos,
+  isAddress,
   noPhotos,
   type PhotoCounts,
   type WantedPhoto,
@@ -19,6 +20,10 @@ import { PhotoFolder } from './photoFolder.ts'
 /** Animals whose photos are fetched at the same time. One photo is decoded at a time. */
 const concurrentMax = 4
 
+/** The most photos that could not be imported that are listed. */
+const listedMax = 20
+const shownLengthMax = 100
+
 type Options = {
   readonly database: Database
   readonly staged: StagedAnimals
@@ -29,12 +34,15 @@ type Options = {
   readonly signal: AbortSignal
 }
 
-/** Imports the photos of all animals of a file, which have been imported. */
+/** Imports the photos of all animals of a file, which have been imported. `problems` has the first ones. */
 export async function importAllPhotos(
   options: Options,
 ): Promise<{ counts: PhotoCounts; problems: string[] }> {
   const { database, staged, signal } = options
   const problems: string[] = []
+  const addProblem = (line: number, problem: string) => {
+    if (problems.length < listedMax) problems.push(`Line ${line}: ${problem}`)
+  }
   const wantedOf = createSource(options)
   const total = noPhotos()
   using progress = new Progress('Importing photos')
@@ -45,10 +53,13 @@ export async function importAllPhotos(
       signal.throwIfAborted()
       const { line, wanted, ...animal } = next.value
       const petId = await petIdOf(database, animal)
-      if (petId === undefined) continue
-      const onProblem = (source: string, reason: string) => {
-        problems.push(`Line ${line}: The photo ${source.replace(/#.*$/, '')} is left out. ${reason}`)
+      if (petId === undefined) {
+        addProblem(line, `Its photos are left out. ${unknownAnimal}`)
+        total.failed++
+        continue
       }
+      const onProblem = (source: string, reason: string) =>
+        addProblem(line, `The photo ${shortened(source)} is left out. ${reason}`)
       const counts = await importPhotos({ database, decoder, clock: systemClock, onProblem }, petId, wanted)
       for (const name of Object.keys(counts) as (keyof PhotoCounts)[]) total[name] += counts[name]
       await database.readableThrough()
@@ -62,6 +73,12 @@ export async function importAllPhotos(
     await decoder.stop()
   }
 }
+
+const unknownAnimal = 'The animal has no external id, so it is not known after an interruption.'
+
+/** Without the hash. A cell can be a whole photo. */
+const shortened = (source: string): string =>
+  source.length > shownLengthMax ? `${source.slice(0, shownLengthMax)}…` : source.replace(/#.*$/, '')
 
 type WithPhotos = Omit<StagedAnimal, 'line'> & {
   readonly line: number
@@ -105,7 +122,7 @@ function fetched(cell: string, allowed: BlockList, signal: AbortSignal): WantedP
     return { source: hashedSource('data:', bytes), read: async () => bytes }
   }
   const read = async () => {
-    if (!/^https?:\/\//i.test(cell) || !URL.canParse(cell))
+    if (!isAddress(cell) || !URL.canParse(cell))
       throw new PhotoError('It is not an address. --photos-from takes photos from a folder.')
     return fetchPhoto(cell, { allowed, signal })
   }

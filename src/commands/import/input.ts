@@ -79,7 +79,7 @@ async function openTemporaryFile(): Promise<FileHandle> {
 /** Fails for files of common formats that are neither CSV nor NDJSON in UTF-8. Their lines would all be wrong. */
 export async function rejectOtherFormats(input: ImportInput, { format }: ReadOptions): Promise<void> {
   for await (const start of input.open()) {
-    const problem = describeOtherFormat(start, format)
+    const problem = describeOtherFormat(start, format, { withExample: true })
     if (problem !== undefined) throw new Error(`${problem} Nothing was imported.`)
     return
   }

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { basename, join, parse } from 'node:path'
 import type { ImportedAnimal } from '../../imports/animal.ts'
 import { PhotoError } from '../../imports/fetchPhoto.ts'
-import { hashedSource, type WantedPhoto } from '../../imports/photos.ts'
-import { photoBytesMax } from '../../photos/photo.ts'
+import { hashedSource, isAddress, type WantedPhoto } from '../../imports/photos.ts'
+import { photoBytesMax, photosPerPetMax } from '../../photos/photo.ts'
 
 const imageName = /\.(?:jpe?g|png|webp)$/i
 /** The second photo of "milo" is "milo-2", "milo_2", "milo 2" or "milo (2)". */
@@ -30,16 +30,26 @@ export class PhotoFolder {
    * name if it is the only one with it.
    */
   async find({ photos = [], externalId, name }: ImportedAnimal, isOnlyName: boolean): Promise<WantedPhoto[]> {
-    const named = photos.map((cell) => [cell, this.#fileOf(cell)] as const)
-    if (named.length > 0) return Promise.all(named.map(([cell, file]) => this.#photo(file ?? cell, file)))
+    if (photos.length > 0) return this.#photos(photos.map((cell) => ({ cell, file: this.#fileOf(cell) })))
     const files = [...(externalId ? this.#filesAfter(externalId) : [])]
     if (files.length === 0 && name && isOnlyName) files.push(...this.#filesAfter(name))
-    return Promise.all(files.map((file) => this.#photo(file, file)))
+    return this.#photos(files.map((file) => ({ cell: file, file })))
+  }
+
+  /** One after another, because each is read. Those above the limit are not read. */
+  async #photos(named: readonly { cell: string; file: string | undefined }[]): Promise<WantedPhoto[]> {
+    const wanted: WantedPhoto[] = []
+    for (const { cell, file } of named) {
+      const name = file ?? cell
+      const isRead = wanted.length < photosPerPetMax
+      wanted.push(isRead ? await this.#photo(name, file) : failing(name, 'It is not read.'))
+    }
+    return wanted
   }
 
   /** A cell is a name or an address. Only the last part counts, so no cell leads out of the folder. */
   #fileOf(cell: string): string | undefined {
-    const last = basename(URL.parse(cell)?.pathname ?? cell.replaceAll('\\', '/'))
+    const last = basename((isAddress(cell) && URL.parse(cell)?.pathname) || cell.replaceAll('\\', '/'))
     return this.#names.find((name) => isSame(name, last) || isSame(name, safeDecode(last)))
   }
 

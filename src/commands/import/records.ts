@@ -4,7 +4,7 @@ import type { Trx } from '../../database/db.ts'
 import { type AnimalRecord, applyAnimals, previewAnimals } from '../../imports/applyAnimals.ts'
 import type { Problem } from '../../imports/csv/problem.ts'
 import type { CsvOptions } from '../../imports/csvFile.ts'
-import { hasOpenOrders, statusesByOpenOrders } from '../../orders/queries.ts'
+import { petOrders } from '../../orders/queries.ts'
 import { countChanges, idMax, noCounts, type Resource, type ResourceRecord } from '../../records/resource.ts'
 import { counters, defaultResource, resourceOf } from '../../resources.ts'
 
@@ -38,7 +38,6 @@ const header: RecordKind = {
 }
 
 const animalType = 'animal'
-const petOrders = { hasOpenOrders, statusesByOpenOrders }
 
 /** A line of CSV: a pet with its profile. It has no schema, because NDJSON has no such records. */
 const animal: RecordKind = {

@@ -104,7 +104,7 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
   const { newCategories, unlisted, photos } = outcome
   const { preset, unused = [] } = file.columns ?? {}
   return [
-    preset && `The file was read as one of ${preset.title}.`,
+    preset && `The file was read as an export of ${preset.title}.`,
     newCategories &&
       `${adding} ${counted(newCategories.length, 'category', 'categories')}: ${newCategories.join(', ')}.`,
     unlisted !== undefined &&

@@ -34,7 +34,7 @@ These lines of CSV are wrong: text follows the closing quotation mark of a cell;
 
 An export writes ' before a text that a spreadsheet could treat as a formula. An import removes it.
 
-A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. An animal with an open order keeps the status that the order gives it.
+A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. It is public: use an intake number, not a microchip. An animal with an open order keeps the status that the order gives it.
 
 Every line is checked before anything is changed. A line is also wrong if it conflicts with the database or with another line: if another animal has its external id, for example, or if it is an open order and its animal has another one. If any line is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
 
@@ -48,8 +48,8 @@ const importExamples: readonly Example[] = [
   ['petstore import animals.csv --dry-run', 'Show what would change, the columns, and every wrong line.'],
   ['petstore import animals.csv --create-categories --date-order mdy', 'Read a spreadsheet.'],
   [
-    'petstore import shelter.csv --map "Pet name=name" --map "Mood=" --external-id Chip',
-    'Read other headings, ignore "Mood", and identify animals by "Chip".',
+    'petstore import shelter.csv --map "Nickname=name" --map "Mood=" --external-id "Intake"',
+    'Read other headings, ignore "Mood", and identify animals by "Intake".',
   ],
   [
     'petstore import export.csv --from shelterluv --missing unlist --photos',
@@ -70,9 +70,10 @@ function addImport(program: Command): void {
     .argument('[file]', 'a file whose name ends in .csv or .ndjson, or - for standard input')
     .addOption(formatOption('format of the file, if its name does not tell'))
     .addOption(
-      new Option('--from <system>', 'the CSV is of this system, if its headings do not tell').choices(
-        presetNames,
-      ),
+      new Option(
+        '--from <system>',
+        'the system that exported the CSV; by default recognized by its headings',
+      ).choices(presetNames),
     )
     .addOption(
       repeatable(
@@ -109,7 +110,7 @@ function addImportOutcome(command: Command): void {
     .option('--skip-bad', 'import the correct lines and list the others; the exit code is then 3')
     .option(
       '--report <file>',
-      'write all wrong lines to this file: of CSV as CSV with the reason, unless its name ends in .ndjson; otherwise as NDJSON with line and reason',
+      'write all wrong lines to this file. For a CSV import, the report is CSV: the wrong lines with the reason. If its name ends in .ndjson, .jsonl or .json, and for an NDJSON import, it has a JSON object with line and reason for each of them.',
     )
     .option(
       '--with-keys',

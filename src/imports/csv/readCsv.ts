@@ -14,12 +14,18 @@ export type RowReader<T> = {
   isRow(cells: readonly string[]): boolean
 }
 
+export type WrongRow = Problem & {
+  readonly error?: unknown
+  /** The line, if it could not be divided into cells. */
+  readonly text?: string
+}
+
 /** Some lines of a file, and the wrong ones among them. */
 export type Rows<T> = {
   readonly rows: T[]
   /** The number of the line of each row. */
   readonly lines: number[]
-  readonly problems: (Problem & { readonly error?: unknown })[]
+  readonly problems: WrongRow[]
   readonly bytes: number
 }
 
@@ -41,7 +47,7 @@ export async function* readCsv<T>(
       const parsed = parseCsvRecord(text, start, delimiter)
       if (typeof parsed === 'number' && text.length - start <= restMax) return text.slice(start)
       const problem = quoteProblem(text, start, parsed, file)
-      if (problem) reportCell(problem, file, nextLine, found)
+      if (problem) reportCell(problem, file, nextLine, text.slice(start, endOfLine(text, start)), found)
       else if (typeof parsed !== 'number' && !isBlank(parsed.cells)) {
         if (file) readRow(parsed.cells, file.reader, nextLine, found)
         else {
@@ -117,9 +123,14 @@ function reportCell<T>(
   { cell, reason }: CellProblem,
   file: File<T> | undefined,
   line: number,
+  text: string,
   found: Rows<T>,
 ) {
-  const problem = { line, reason: `${file?.reader.headings[cell] || `column ${cell + 1}`} ${reason}` }
+  const problem = {
+    line,
+    text: text.trimEnd(),
+    reason: `${file?.reader.headings[cell] || `column ${cell + 1}`} ${reason}`,
+  }
   if (!file) throw new FileError(`Line ${line}: ${problem.reason}. Nothing was imported.`)
   found.problems.push(problem)
 }

@@ -1,5 +1,5 @@
 import type { Trx } from '../../database/db.ts'
-import { hasOpenOrders, statusesByOpenOrders } from '../../orders/queries.ts'
+import { petOrders } from '../../orders/queries.ts'
 import { ConflictError } from '../../records/resource.ts'
 import { applyAnimals, toAnimalRecord } from '../applyAnimals.ts'
 import { addCategories, matchCategories } from '../categories.ts'
@@ -11,11 +11,10 @@ import {
   eraseResponses,
   findImportForUpdate,
   firstBatch,
+  type PlacedBatch,
   type StoredImport,
   saveImport,
 } from './queries.ts'
-
-const petOrders = { hasOpenOrders, statusesByOpenOrders }
 
 /** An instance that applies imports. Another one continues if it was silent for `claimMs`. */
 export type Worker = { readonly name: string; readonly claimMs: number }
@@ -79,17 +78,22 @@ async function applyAll(
   const records = known.map(({ animal }) => toAnimalRecord(animal, categoryIds))
   const counts = noImportCounts()
   for (const change of await applyAnimals(trx, records, now, petOrders)) counts[change]++
-  const next = advanced(job, animals.length, counts)
-  return animals
-    .filter((each) => !isKnown(each))
-    .reduce((all, { line }) => withProblem(all, { line, reason: 'its category was removed' }), next)
+  const problems = [
+    ...animals.flatMap((each) =>
+      isKnown(each) ? [] : { line: each.line, reason: 'its category was removed' },
+    ),
+    ...records.flatMap(({ problem: reason }, at) =>
+      reason === undefined ? [] : { line: known[at]?.line as number, reason },
+    ),
+  ]
+  return problems.reduce(withProblem, advanced(job, animals.length, counts))
 }
 
 /**
  * After a batch has failed: splits it into batches of one animal. If it has one animal only, leaves it out. Returns false if
  * there is nothing to do.
  */
-export async function setBatchAside(
+export async function splitOrSkipBatch(
   trx: Trx,
   id: string,
   worker: Worker,
@@ -100,16 +104,23 @@ export async function setBatchAside(
   const placed = job && (await firstBatch(trx, id))
   if (!placed) return false
   await deleteBatch(trx, id, placed)
-  const { batch } = placed
-  const animals = 'animals' in batch ? batch.animals : []
-  const [first, ...others] = animals
-  if (others.length > 0) {
-    const single = animals.map((each) => ({ position: each.line, batch: { animals: [each] } }))
-    await addBatches(trx, id, single)
-  }
-  const reason = error instanceof ConflictError ? error.message : 'cannot be stored'
-  const isLeftOut = others.length === 0
-  const next = first && isLeftOut ? withProblem(advanced(job, 1, {}), { line: first.line, reason }) : job
-  await saveImport(trx, id, 'applying', next, now)
+  const single = singleBatches(placed)
+  if (single.length > 1) await addBatches(trx, id, single)
+  await saveImport(trx, id, 'applying', single.length > 1 ? job : skipped(job, placed, error), now)
   return true
+}
+
+/** The positions between a batch and the next one are free. */
+function singleBatches({ position, batch }: PlacedBatch): PlacedBatch[] {
+  if ('missing' in batch)
+    return batch.missing.map((id, at) => ({ position: position + at, batch: { missing: [id] } }))
+  return batch.animals.map((each) => ({ position: each.line, batch: { animals: [each] } }))
+}
+
+/** The only animal of a batch is left out. One that cannot be unlisted has no line: the results differ from the expected. */
+function skipped(job: ImportJob, { batch }: PlacedBatch, error: unknown): ImportJob {
+  const next = advanced(job, 1, {})
+  const animal = 'animals' in batch ? batch.animals[0] : undefined
+  const reason = error instanceof ConflictError ? error.message : 'cannot be stored'
+  return animal ? withProblem(next, { line: animal.line, reason }) : next
 }

@@ -14,7 +14,7 @@ import { type ImportColumn, type ImportJob, noImportCounts, previewedMax, withPr
 import { createPace } from './pace.ts'
 import { addBatches, type PlacedBatch } from './queries.ts'
 
-/** More are a matter for the command line. */
+/** The command has no such limit. */
 const linesMax = 100_000
 /** What is read without a pause. */
 const sliceBytes = 8 * 1024
@@ -36,11 +36,16 @@ export async function checkUpload(
 ): Promise<ImportJob> {
   const { now } = context
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  const problem = describeOtherFormat(buffer.subarray(0, sliceBytes), 'csv')
+  const problem = describeOtherFormat(buffer.subarray(0, sliceBytes), 'csv', { withExample: false })
   if (problem !== undefined) throw new FileError(problem)
   const pause = createPace()
-  const categoryAdvice = 'an import that may create categories adds it'
-  const file = new CsvFile({ ...options, allowsMissingColumns: true, categoryAdvice, now, pause })
+  const file = new CsvFile({
+    ...options,
+    allowsMissingColumns: true,
+    categoryAdvice: 'createCategories adds it',
+    columnAdvice: () => 'Choose a column for it.',
+    ...{ now, pause },
+  })
   const conflicts = new PetConflicts()
   try {
     return await checkFile(context, file, conflicts, buffer, options, pause)
@@ -67,13 +72,9 @@ async function checkFile(
       throw new FileError(`The file has more than ${linesMax} lines. Import it with "petstore import".`)
   })
   if (!file.columns) throw new FileError('The file has no header.')
-  let highestId = 0
-  for await (const animals of file.complete(onProblem))
-    for (const { line, animal } of animals) {
-      const { id, externalId, source } = animal
-      conflicts.add(line, { id, externalId, source, name: '', categoryId: 0n })
-      highestId = Math.max(highestId, id ?? 0)
-    }
+  const highestId = await file.complete(onProblem, (line, { id, externalId, source }) =>
+    conflicts.add(line, { id, externalId, source, name: '', categoryId: 0n }),
+  )
   const wrongLines = await file.findUnknownCategories(database.read, onProblem)
   const conflictContext = { db: database.read, committed: 0, now, hasRecord: () => false, pause }
   for await (const found of conflicts.find(conflictContext)) {
@@ -81,7 +82,8 @@ async function checkFile(
     wrongLines.add(found.line)
   }
   const missing = await checkMissing(database.read, file, options, {
-    missing: 'To unlist the animals that are missing from the file, it',
+    externalId:
+      'To unlist animals, the file needs a column with the external id, by which animals are found again.',
     force: 'use "force"',
   })
   const isWanted = ({ line }: StagedAnimal) => !wrongLines.has(line)
@@ -179,7 +181,7 @@ class BatchWriter {
 
   async addMissing(ids: readonly number[]): Promise<void> {
     for (let from = 0; from < ids.length; from += unlistedMax)
-      await this.#add(this.#next++, { missing: ids.slice(from, from + unlistedMax) })
+      await this.#add(this.#next + from, { missing: ids.slice(from, from + unlistedMax) })
   }
 
   async #add(position: number, batch: PlacedBatch['batch']): Promise<void> {

@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts'
 import { type Database, DatabaseUnavailableError } from '../../database/database.ts'
 import { SharedRun } from '../../database/sharedRun.ts'
 import { ConflictError } from '../../records/resource.ts'
-import { applyNextBatch, setBatchAside, type Worker } from './apply.ts'
+import { applyNextBatch, splitOrSkipBatch, type Worker } from './apply.ts'
 import { eraseSome, findApplying, hasErasable } from './queries.ts'
 
 /** How long the importer pauses after a batch, in multiples of its duration: longer while other writes wait. */
@@ -71,7 +71,7 @@ export class Importer {
         // The next round tries again.
         if (error instanceof DatabaseUnavailableError) throw error
         if (!(error instanceof ConflictError)) onFault(error)
-        return database.write((trx) => setBatchAside(trx, id, this.#worker, error, clock()))
+        return database.write((trx) => splitOrSkipBatch(trx, id, this.#worker, error, clock()))
       })
     // After each batch, so that the next reader of the feed does not wait for all of them.
     await database.readableThrough()

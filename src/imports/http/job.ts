@@ -4,7 +4,7 @@ import type { AnimalPreview } from '../applyAnimals.ts'
 import type { Problem } from '../csv/problem.ts'
 import type { PresetName } from '../presetNames.ts'
 
-/** An import is `checking` while its file is read. Only then it is not visible, and others can begin. */
+/** An import is `checking` while its file is read. Until the check ends, it is not visible and does not block others. */
 export const importStates = ['ready', 'applying', 'applied'] as const
 export type ImportState = (typeof importStates)[number] | 'checking'
 

@@ -68,7 +68,11 @@ function createChecker({ database }: ImportRoutesOptions) {
     }
   }
   return async (...upload: Parameters<typeof check>) => {
-    if (isChecking) throw new ApiError(importErrors.import_in_progress)
+    if (isChecking)
+      throw new ApiError(
+        importErrors.import_in_progress,
+        'Another file is being checked. Try again in a moment.',
+      )
     isChecking = true
     try {
       return await check(...upload)

@@ -62,6 +62,8 @@ export const asm3: Preset = {
       },
       // Transferred, escaped, reclaimed, stolen, released.
       otherwise: { listed: 'no' },
+      // It is in the shelter, also after it was returned.
+      blank: { status: 'available' },
     },
     MOVEMENTDATE: 'adoptedOn',
   },

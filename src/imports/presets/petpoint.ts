@@ -27,6 +27,8 @@ export const petpoint: Preset = {
       values: { adoption: { status: 'sold' } },
       // Transferred, returned to its owner, died and others.
       otherwise: { listed: 'no' },
+      // It is in the shelter, also after it was returned.
+      blank: { status: 'available', listed: 'yes' },
     },
     'Outcome Date': 'adoptedOn',
   },

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { parseInt64 } from '../../api/json.ts'
 import { externalIdSchema } from '../../pets/record.ts'
 import { petNameSchema } from '../../pets/schemas.ts'
-import { profileUpdateSchema } from '../../profiles/schemas.ts'
+import { attributeNameLengthMax, profileUpdateSchema } from '../../profiles/schemas.ts'
 import { recordId } from '../../records/resource.ts'
 import type { ImportedAnimal } from '../animal.ts'
 import type { ImportField } from '../fields.ts'
@@ -51,7 +51,6 @@ const list =
   (field: 'breeds' | 'colors'): ValueReader =>
   (value) => ({ profile: { [field]: validated(profileUpdateSchema.shape[field], [value]) ?? [] } })
 
-const attributeNameLengthMax = 40
 const attribute =
   (name: string): ValueReader =>
   (value) => ({

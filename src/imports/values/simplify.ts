@@ -12,6 +12,9 @@ export const simplify = (text: string): string =>
 export const headingKey = (heading: string): string =>
   simplify(heading.replaceAll('#', ' number ')).replaceAll(' ', '')
 
+/** Whether a text is the id of a category, and not its name. */
+export const isId = (text: string): boolean => /^-?\d+$/.test(text)
+
 /** Values by their words. */
 export const valuesByWord = (words: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(words).flatMap(([value, list]) => list.split(', ').map((word) => [word, value])))
