@@ -225,7 +225,9 @@ const isGood = (found: Results) =>
   found.failed === 0 &&
   found.skipped === 0 &&
   !(isBrowserRequired && found.withoutBrowser > 0)
-const hasPassed = isSame && all.every(isGood)
+const isComplete = Boolean(namePattern) || progress.done === progress.total
+if (!isComplete) console.log(`\nOnly ${progress.done} of ${progress.total} files have ended.`)
+const hasPassed = isSame && isComplete && all.every(isGood)
 const seconds = Math.round((performance.now() - startedAt) / 1000)
 console.log(`\n${hasPassed ? 'Passed' : 'Failed'} in ${Math.floor(seconds / 60)} min ${seconds % 60} s.`)
 if (values.record && hasPassed) for (const [engine, { files }] of results) recordTimes(engine, files)

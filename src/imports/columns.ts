@@ -211,7 +211,7 @@ function requireColumns(
   const missing = !has('name')
     ? 'name'
     : !has('categoryId', 'category', 'species')
-      ? 'categoryId'
+      ? 'category'
       : preset && !has('externalId')
         ? 'externalId'
         : undefined

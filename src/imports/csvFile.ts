@@ -85,7 +85,12 @@ export class CsvFile {
       for (const [at, animal] of rows.entries()) {
         const line = lines[at] as number
         while (wrong[0] && wrong[0].line < line) this.#addWrong(wrong.shift() as WrongRow, onProblem)
-        this.staged.add(line, animal, isMerged)
+        const other = this.staged.add(line, animal, isMerged)
+        if (other !== undefined)
+          onProblem({
+            line,
+            reason: `the external id "${animal.externalId}" is that of another animal on line ${other}`,
+          })
       }
       for (const each of wrong) this.#addWrong(each, onProblem)
       bytesRead += bytes

@@ -33,22 +33,29 @@ export class StagedAnimals {
     return [...this.#categories]
   }
 
-  /** With `isMerged`, a later line with the same external id is about the same animal. */
-  add(line: number, animal: ImportedAnimal, isMerged: boolean): void {
+  /**
+   * With `isMerged`, a later line with the same external id is about the same animal. Returns the line of another animal
+   * with the same external id, which the line is not added to.
+   */
+  add(line: number, animal: ImportedAnimal, isMerged: boolean): number | undefined {
     const { externalId, category } = animal
     if (category !== undefined) this.#categories.add(category)
     if (this.#categories.size > categoriesMax)
       throw new FileError(`The file has more than ${categoriesMax} categories. Nothing was imported.`)
-    const first = isMerged && externalId !== undefined ? this.#lineOf.get(externalId)?.line : undefined
+    const first = externalId === undefined ? undefined : this.#lineOf.get(externalId)?.line
     // Another line of the animal is wrong, so the animal is left out.
-    if (first === null) return
+    if (isMerged && first === null) return undefined
     if (typeof first === 'number') {
-      const merged = mergeAnimals(this.#animalAt(first), animal)
-      this.#update.run(JSON.stringify(merged), first)
-      return
+      const earlier = this.#animalAt(first)
+      if (!isMerged && earlier.name !== animal.name) return first
+      if (isMerged) {
+        this.#update.run(JSON.stringify(mergeAnimals(earlier, animal)), first)
+        return undefined
+      }
     }
     this.#insert.run(line, JSON.stringify(animal))
     if (externalId !== undefined) this.#addExternalId.run(externalId, line)
+    return undefined
   }
 
   #animalAt = (line: number): ImportedAnimal => JSON.parse(String(this.#find.get(line)?.value))

@@ -59,6 +59,18 @@ describe('the photos of an imported file', { concurrency: 2 }, () => {
     assert.equal(Object.keys(await animalsIn(cli)).length, 10)
   })
 
+  test('that cannot be imported are listed with the beginning of their address, up to 20', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const long = `data:text/plain,${'x'.repeat(100_000)}`
+    const rows = Array.from({ length: 23 }, (_, at) => `${at},Pet ${at},Dog,"${long}",,`)
+    const { code, stdout, stderr } = await cli.run([...importPhotos, '--json'], csv(photoHeader, ...rows))
+    assert.deepEqual([code, JSON.parse(stdout).photos], [3, { ...noPhotos, failed: 23 }])
+    const problems = lines(stderr)
+    assert.equal(problems.length, 21)
+    assert.equal(problems[20], '3 more photos were left out.')
+    assert.match(problems[0] ?? '', /^Line \d+: The photo data:text\/plain,x{84}… is left out\. /)
+  })
+
   test('are not fetched from an address that is not public, unless the operator allows it', async (t) => {
     const { url, requests } = await photoServer(t, { '/a': await jpeg() })
     const cli = await cliOnNewDatabase(t)
@@ -105,10 +117,10 @@ test('the photos of a folder are found by the cells, the number or the name of a
   const text = csv(
     'Animal ID,Name,Species,Photos',
     ...['A-1,Milo,Dog,', 'A-2,Luna,Dog,', 'A-3,Rex,Dog,https://a.example/p/x%20y.webp?v=1', 'A-4,Twin,Dog,'],
-    ...['A-5,Twin,Dog,', 'A-6,Bad,Dog,../../etc/none.jpg'],
+    ...['A-5,Twin,Dog,', 'A-6,Bad,Dog,../../etc/none.jpg', 'A-7,Win,Dog,C:\\photos\\luna.png'],
   )
   const { code, stdout, stderr } = await cli.run([...importFromFolder(folder), '--json'], text)
-  assert.deepEqual([code, JSON.parse(stdout).photos], [3, { ...noPhotos, added: 6, failed: 1 }])
+  assert.deepEqual([code, JSON.parse(stdout).photos], [3, { ...noPhotos, added: 7, failed: 1 }])
   assert.match(
     stderr,
     /^Line 7: The photo file:\.\.\/\.\.\/etc\/none\.jpg is left out\. There is no such file in the folder\.\n$/,
@@ -119,5 +131,20 @@ test('the photos of a folder are found by the cells, the number or the name of a
     Rex: ['file:x y.webp'],
     Twin: [],
     Bad: [],
+    Win: ['file:luna.png'],
   })
+})
+
+test('the photos of a folder are up to 20 for each animal', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const folder = folderFor(t)
+  const image = await jpeg(40, 30)
+  for (let at = 1; at <= 22; at++) writeFileSync(join(folder, `Milo-${at}.jpg`), image)
+  const text = csv('name,category', 'Milo,Dog')
+  const { code, stdout, stderr } = await cli.run([...importFromFolder(folder), '--json'], text)
+  assert.deepEqual([code, JSON.parse(stdout).photos], [3, { ...noPhotos, added: 20, failed: 2 }])
+  assert.deepEqual(lines(stderr), [
+    'Line 2: The photo file:Milo-21.jpg is left out. An animal can have 20 photos.',
+    'Line 2: The photo file:Milo-22.jpg is left out. An animal can have 20 photos.',
+  ])
 })

@@ -65,9 +65,27 @@ describe('the check of a file', () => {
     ['an unknown order', 'name,category\nA,1', '?dateOrder=ydm', /dateOrder must be one of/],
     ['an unknown currency', 'name,category\nA,1', '?currency=XXQ', /currency must be a currency code/],
     ['a header that cannot be read', '"name,category\nA,1', '', /^Line 1: .* not closed/],
+    ['more than 500 columns', `name,category${','.repeat(499)}`, '', /has 501 columns/],
+    [
+      'a compressed file',
+      Buffer.from([0x1f, 0x8b]),
+      '',
+      /^The file is compressed with gzip\. Decompress it first\.$/,
+    ],
+    [
+      'another encoding',
+      Buffer.from('name,Gr\xf6\xdfe\nA,1', 'latin1'),
+      '',
+      /not in UTF-8\. Save the spreadsheet as "CSV UTF-8" first/,
+    ],
     ['nothing but blank lines', '\n\n', '', /no header/],
     ['a spreadsheet', 'PK\x03\x04rest', '', /spreadsheet/],
-    ['no animals to unlist by', 'name,category\nA,1', '?missing=unlist', /external id/],
+    [
+      'no animals to unlist by',
+      'name,category\nA,1',
+      '?missing=unlist',
+      /^To unlist animals, the file needs/,
+    ],
     ['no animals of a system', 'AnimalName,PrimaryBreed,NoDogs,ID,Type\n', '', /no animals/],
   ] as const)
     test(`is rejected with ${what}, and leaves nothing`, async () => {

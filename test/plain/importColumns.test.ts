@@ -121,7 +121,7 @@ describe('columns', () => {
       { columnAdvice: (field: string) => `Name the ${field}.` },
       /has no column name\. Its columns are: a, category\. Name the name\./,
     ],
-    ['no category', 'name,b', {}, /has no column categoryId\./],
+    ['no category', 'name,b', {}, /has no column category\./],
     ['an unknown heading', 'name,category', { map: new Map([['x', 'size']]) }, /has no column "x"\./],
     ['two names', 'name,Name,category', {}, /has two columns for name\./],
     ['a blank heading after 500 others', `name,category${',x'.repeat(498)},`, {}, /has 501 columns/],

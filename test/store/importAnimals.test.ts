@@ -214,6 +214,14 @@ describe('an import of animals from CSV', { concurrency: 2 }, () => {
     const { Milo } = await animalsIn(cli)
     assert.deepEqual([Milo?.profile.sex, Milo?.profile.size], ['female', 'small'])
   })
+
+  test('two animals with the same number are not mixed: the second line is wrong', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const text = csv('Animal ID,Name,Species', '1,Rosa,Dog', '1,Bruno,Dog')
+    const { stderr } = await cli.run([...fromText, '--skip-bad'], text)
+    assert.match(stderr, /^Line 3: the external id "1" is that of another animal on line 2$/m)
+    assert.deepEqual(Object.keys(await animalsIn(cli)), ['Rosa'])
+  })
 })
 
 describe('animals that a later file does not have', { concurrency: 2 }, () => {

@@ -91,7 +91,8 @@ export async function collectResults(
   }
 
   for await (const { type, data } of tests) if (type === 'test:stderr') process.stderr.write(data.message)
-  if (counted !== received)
+  // A process without a summary and without results came too late to take a file.
+  if ((counted ?? 0) !== received)
     fail(
       label,
       program,

@@ -109,7 +109,7 @@
     }
 
     get #store() {
-      return (this.getAttribute('store') || ownStore).replace(/\/+$/, '')
+      return (this.getAttribute('store') || ownStore).replace(/(?:\/adopt)?\/*$/, '')
     }
 
     #search(more = {}) {

@@ -38,7 +38,8 @@ export class Problems {
     const sorted = this.listed.toSorted((a, b) => a.line - b.line)
     const lines = sorted.map(({ line, reason }) => `Line ${line}: ${reason}`)
     const more = this.count - this.listed.length
-    if (more > 0) lines.push(`${counted(more, 'more wrong line')}. --report FILE lists all.`)
+    const advice = this.#report === undefined ? ' --report FILE lists all.' : ''
+    if (more > 0) lines.push(`${counted(more, 'more wrong line')}.${advice}`)
     return lines.join('\n')
   }
 

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 type OtherFormat = { readonly problem: string; readonly example?: string }
 
 /** What to do with a file that is in a common format, but not in the expected one. Undefined for other files. */
@@ -6,9 +8,19 @@ export function describeOtherFormat(
   format: 'csv' | 'ndjson',
   { withExample }: { readonly withExample: boolean },
 ): string | undefined {
-  const found = otherFormat(firstBytes.toString('latin1'), format)
+  const found = otherFormat(firstBytes.toString('latin1'), format) ?? otherEncoding(firstBytes, format)
   const example = withExample && found?.example ? `, for example with "${found.example}"` : ''
   return found && `${found.problem}${example}.`
+}
+
+/** A spreadsheet that is saved as CSV without "UTF-8" has the encoding of the machine. */
+function otherEncoding(firstBytes: Buffer, format: 'csv' | 'ndjson'): OtherFormat | undefined {
+  const end = firstBytes.indexOf('\n')
+  if (format !== 'csv' || end === -1 || isUtf8(firstBytes.subarray(0, end))) return undefined
+  return {
+    problem: 'The header of the file is not in UTF-8. Save the spreadsheet as "CSV UTF-8" first',
+    example: 'iconv -f WINDOWS-1252 -t UTF-8 FILE',
+  }
 }
 
 function otherFormat(start: string, format: 'csv' | 'ndjson'): OtherFormat | undefined {

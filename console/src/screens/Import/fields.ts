@@ -15,7 +15,7 @@ const labels: Readonly<Record<string, string>> = {
   videoUrl: 'Address of a video',
   listed: 'Shown in listings',
   courtesy: 'Listed for others',
-  attributes: 'Other information',
+  attributes: 'Other information (public)',
   photos: 'Photos (not imported here)',
 }
 
