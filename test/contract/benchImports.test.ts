@@ -20,6 +20,7 @@ const layers = [
   'host',
   'peers',
   'targets.ts',
+  'listingTargets.ts',
   'statistics.ts',
   'bun.d.ts',
 ]
