@@ -8,8 +8,11 @@ export const categoryErrors = defineErrors({
   category_in_use: [409, 'Animals use this category. Move or remove them first.'],
 })
 
-const nameLengthMax = 255
-export const categoryNameSchema = nonBlankText(nameLengthMax, 'The name of the category. It cannot be blank.')
+export const categoryNameLengthMax = 255
+export const categoryNameSchema = nonBlankText(
+  categoryNameLengthMax,
+  'The name of the category. It cannot be blank.',
+)
 const example = { name: 'Rabbits' }
 export const newCategorySchema = z.object({ name: categoryNameSchema }).meta({
   id: 'NewCategory',

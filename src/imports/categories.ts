@@ -13,6 +13,9 @@ export type CategoryMatches = {
   readonly existing: readonly string[]
 }
 
+/** A name without letters and digits has no stem. It names only itself. */
+const stemOf = (name: string): string => stem(name) || name
+
 /** Finds the categories that the texts of a file name. Without a database, there are none. */
 export async function matchCategories(
   db: Db | undefined,
@@ -25,12 +28,12 @@ export async function matchCategories(
 function match(texts: readonly string[], categories: readonly Category[]): CategoryMatches {
   const byName = new Map<string, bigint>()
   // The first one with a name counts, and an exact name before others.
-  for (const { id, name = '' } of categories.toReversed()) byName.set(stem(name), id)
+  for (const { id, name = '' } of categories.toReversed()) byName.set(stemOf(name), id)
   for (const { id, name = '' } of categories.toReversed()) byName.set(name, id)
   const idOf = (text: string): bigint | undefined =>
     isId(text)
       ? BigInt(text)
-      : (byName.get(text) ?? byName.get(stem(text)) ?? byName.get(stem(usualKind(text) ?? '')))
+      : (byName.get(text) ?? byName.get(stemOf(text)) ?? byName.get(stemOf(usualKind(text) ?? text)))
   const found = texts.map((text) => [text, idOf(text)] as const)
   return {
     ids: new Map(found.flatMap(([text, id]) => (id === undefined ? [] : [[text, id]]))),
@@ -43,7 +46,7 @@ function match(texts: readonly string[], categories: readonly Category[]): Categ
 export function newCategories(unknown: readonly string[]): string[] {
   const names = new Map<string, string>()
   for (const text of unknown) {
-    const kind = stem(usualKind(text) ?? text)
+    const kind = stemOf(usualKind(text) ?? text)
     if (!names.has(kind)) names.set(kind, text)
   }
   return [...names.values()]

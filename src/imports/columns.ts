@@ -52,6 +52,8 @@ export class HeadingsError extends FileError {
 
 /** Blank headings count too. */
 const columnsMax = 500
+const headingLengthMax = 200
+const shownLengthMax = 60
 
 type Rule = ImportField | ColumnRule
 
@@ -69,6 +71,11 @@ export function recognizeColumns(cells: readonly string[], options: ColumnOption
       `The header has ${cells.length} columns. A file can have ${columnsMax}, with those that have no heading.`,
     )
   const headings = cells.map((cell) => cell.trim())
+  const wrong = headings.find((heading) => heading.length > headingLengthMax || heading.includes('\u0000'))
+  if (wrong !== undefined)
+    throw new FileError(
+      `A heading can have ${headingLengthMax} characters and no NUL character, but one is "${wrong.slice(0, shownLengthMax).replaceAll('\u0000', '')}".`,
+    )
   const isOwnFormat =
     options.from === undefined &&
     (headings.some((heading) => headingKey(heading) === 'categoryid') ||

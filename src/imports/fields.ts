@@ -59,5 +59,6 @@ const isImportField = (name: string): name is ImportField =>
 export function parseMapping(text: string): [heading: string, field: ImportField | ''] | undefined {
   const at = text.lastIndexOf('=')
   const [heading, field] = [text.slice(0, at), text.slice(at + 1)]
-  return at > 0 && (field === '' || isImportField(field)) ? [heading, field] : undefined
+  const isField = field === '' || (isImportField(field) && !field.includes('\u0000'))
+  return at > 0 && isField ? [heading, field as ImportField | ''] : undefined
 }

@@ -86,7 +86,10 @@ const isTooMuchMissing = ({ offered, missing }: { offered: number; missing: read
 /** Hides animals from listings until a later file has them again. Returns how many it has changed. */
 export async function unlistMissing(trx: Trx, ids: readonly number[], now: number): Promise<number> {
   const locked = await lockPets(trx, ids)
-  const animals = (await findPetsWithProfiles(trx, [...locked])).filter(({ profile }) => profile.listed)
+  const animals = (await findPetsWithProfiles(trx, [...locked])).filter(
+    // It may have found a home since the file was checked.
+    ({ pet, profile }) => profile.listed && pet.status !== 'sold',
+  )
   const changed = animals.map(({ pet }) => pet.id)
   if (changed.length === 0) return 0
   for (const { pet, profile } of animals) await saveProfile(trx, pet.id, { ...profile, listed: false })

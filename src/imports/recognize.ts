@@ -1,3 +1,4 @@
+import { categoryNameLengthMax } from '../categories/schemas.ts'
 import { petStatuses } from '../pets/pet.ts'
 import { attributesMax, breedsMax, colorsMax } from '../profiles/schemas.ts'
 import { type ImportedAnimal, mergeAnimals } from './animal.ts'
@@ -159,11 +160,19 @@ export function completeAnimal(
   return { ...animal, name }
 }
 
-function limitProblems({ profile: { breeds, colors, attributes } = {} }: ImportedAnimal): string[] {
+function limitProblems({
+  category = '',
+  profile: { breeds, colors, attributes } = {},
+}: ImportedAnimal): string[] {
   const counts = [
     [breeds?.length, breedsMax, 'breeds'],
     [colors?.length, colorsMax, 'colors'],
     [Object.keys(attributes ?? {}).length, attributesMax, 'attributes'],
   ] as const
-  return counts.flatMap(([count = 0, max, what]) => (count > max ? `has more than ${max} ${what}` : []))
+  const problems = counts.flatMap(([count = 0, max, what]) =>
+    count > max ? `has more than ${max} ${what}` : [],
+  )
+  return [...category].length > categoryNameLengthMax
+    ? [...problems, `the name of the category has more than ${categoryNameLengthMax} characters`]
+    : problems
 }

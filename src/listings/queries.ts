@@ -13,6 +13,8 @@ const petIdMax = Number.MAX_SAFE_INTEGER
 /** How often the index is read for one page, if animals that it returns have just changed. */
 const readsPerPageMax = 20
 const rowsPerRead = 100
+/** So many animals are read for a page that needs no index, if most of them are not listed. */
+const readPerPageMax = 2_000
 const retryAfterSeconds = '2'
 /** A search fails if the index does not have a change that is older than this. */
 const behindMaxMs = 5_000
@@ -27,7 +29,7 @@ export async function findListings(
 ): Promise<PetWithProfile[]> {
   if (hasStatusFilterOnly(filter)) {
     const ids = await newestIds(db, limit, belowId, statusesOf(filter), filter.listed === 'any')
-    return inOrder(await findPetsWithProfiles(db, ids))
+    if (ids) return inOrder(await findPetsWithProfiles(db, ids))
   }
   return inOrder(await findIndexed(db, limit, filter, now, 'find', belowId))
 }
@@ -101,27 +103,35 @@ const hasStatusFilterOnly = ({
 }: ListingFilter): boolean =>
   listed !== 'false' && Object.values(others).every((value) => value === undefined)
 
+/** Undefined if the page is behind too many animals that are not listed. The index finds it. */
 async function newestIds(
   db: Db,
   limit: number,
   belowId: number,
   statuses: readonly PetStatus[],
   includesUnlisted: boolean,
-): Promise<number[]> {
-  const page = async (filters: [column: string, value: unknown][]) => {
+): Promise<number[] | undefined> {
+  const page = async (filters: [column: string, value: unknown][]): Promise<number[] | undefined> => {
     const pets = db.selectFrom('pets').leftJoin('profiles', 'profiles.pet_id', 'pets.id').select('id')
-    const query = db.dialect.keysetPage(pets, filters, belowId)
-    const rows = await query
-      .$if(!includesUnlisted, (listed) => listed.where(sql<boolean>`coalesce(listed, 1) = 1`))
-      .limit(limit)
+    const all = db.dialect.keysetPage(pets, filters, belowId).limit(limit)
+    if (includesUnlisted) return (await all.execute()).map(({ id }) => id)
+    const last = db.dialect
+      .keysetPage(db.selectFrom('pets').select('id'), filters, belowId)
+      .limit(1)
+      .offset(readPerPageMax)
+    const rows = await all
+      .where(sql<boolean>`coalesce(listed, 1) = 1`)
+      .where(sql<boolean>`id >= coalesce((${last}), 0)`)
       .execute()
-    return rows.map(({ id }) => id)
+    const isCut = rows.length < limit && (await last.execute()).length > 0
+    return isCut ? undefined : rows.map(({ id }) => id)
   }
   const wanted = new Set(statuses)
   if (petStatuses.every((status) => wanted.has(status))) return page([])
   const pages = await Promise.all([...wanted].map((status) => page([['status', status]])))
+  if (pages.includes(undefined)) return undefined
   return pages
-    .flat()
+    .flatMap((ids) => ids ?? [])
     .sort((a, b) => b - a)
     .slice(0, limit)
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { cliOnNewDatabase, lines } from '../support/commands.ts'
@@ -114,6 +114,9 @@ test('the photos of a folder are found by the cells, the number or the name of a
     'Twin.jpg',
   ])
     writeFileSync(join(folder, name), image)
+  // Only files of the folder itself are photos.
+  symlinkSync(join(folder, 'A-1.jpg'), join(folder, 'A-5.jpg'))
+  mkdirSync(join(folder, 'A-4.jpg'))
   const text = csv(
     'Animal ID,Name,Species,Photos',
     ...['A-1,Milo,Dog,', 'A-2,Luna,Dog,', 'A-3,Rex,Dog,https://a.example/p/x%20y.webp?v=1', 'A-4,Twin,Dog,'],

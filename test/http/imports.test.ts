@@ -78,6 +78,8 @@ describe('the check of a file', () => {
       '',
       /not in UTF-8\. Save the spreadsheet as "CSV UTF-8" first/,
     ],
+    ['NUL in a heading', 'Name,Type,Weight\0\nA,dog,12 kg', '', /no NUL character, but one is "Weight"/],
+    ['NUL in the name of an attribute', 'name,category,b\nA,1,2', '?map=b%3Dattributes.a%00b', /map/],
     ['nothing but blank lines', '\n\n', '', /no header/],
     ['a spreadsheet', 'PK\x03\x04rest', '', /spreadsheet/],
     [

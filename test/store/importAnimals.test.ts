@@ -215,6 +215,26 @@ describe('an import of animals from CSV', { concurrency: 2 }, () => {
     assert.deepEqual([Milo?.profile.sex, Milo?.profile.size], ['female', 'small'])
   })
 
+  test('does not take an unknown category for one without a letter, and knows words of JavaScript', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.json(fromText, csv('Ref,Name,Category', '1,Zed,?', '2,Con,constructor'))
+    const text = csv(
+      'Ref,Name,Category',
+      '3,Hedge,Hedgehog',
+      '4,Con,Constructors',
+      `5,Long,${'c'.repeat(256)}`,
+    )
+    const { stderr } = await cli.run(['import', '--format', 'csv', '--skip-bad'], text)
+    assert.match(stderr, /^Line 2: Category must be the id or the name of a category, but is "Hedgehog"/m)
+    assert.match(stderr, /^Line 4: .*more than 255 characters/m)
+    const { Con, Zed } = await animalsIn(cli)
+    assert.notEqual(Con?.pet.categoryId, Zed?.pet.categoryId)
+    assert.deepEqual(
+      (await categoriesIn(cli)).map(([, name]) => name),
+      ['?', 'constructor'],
+    )
+  })
+
   test('two animals with the same number are not mixed: the second line is wrong', async (t) => {
     const cli = await cliOnNewDatabase(t)
     const text = csv('Animal ID,Name,Species', '1,Rosa,Dog', '1,Bruno,Dog')

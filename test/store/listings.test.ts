@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { insertMany } from '../../src/database/preparedQuery.ts'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
@@ -291,4 +292,24 @@ describe('listings', () => {
     await finds('q=AGE-1&ageGroup=young', [id])
     assert.deepEqual(await search('q=AGE-1&ageGroup=baby'), [])
   })
+})
+
+test('an animal is found behind many that are not listed', async () => {
+  const id = await add({ name: 'Behind', profile: { species: 'heron' } })
+  await finds('species=heron', [id])
+  const database = await service.openDatabase()
+  const pets = insertMany('pets', ['id', 'name', 'category_id', 'status'])
+  const profiles = insertMany('profiles', ['pet_id', 'listed', 'data'])
+  const ids = Array.from({ length: 2_100 }, (_, index) => 1_000_000 + index)
+  await database.write(async (trx) => {
+    await pets(
+      trx,
+      ids.map((each) => [each, 'Unlisted', 3n, 'available']),
+    )
+    await profiles(
+      trx,
+      ids.map((each) => [each, 0, '{}']),
+    )
+  })
+  await finds('limit=1', [id])
 })

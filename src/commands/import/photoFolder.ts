@@ -20,8 +20,10 @@ export class PhotoFolder {
 
   constructor(folder: string) {
     this.#folder = folder
-    this.#names = readdirSync(folder)
-      .filter((name) => imageName.test(name))
+    // Links could lead out of the folder.
+    this.#names = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && imageName.test(entry.name))
+      .map(({ name }) => name)
       .sort()
   }
 

@@ -23,7 +23,7 @@ export const valuesByWord = (words: Readonly<Record<string, string>>): ReadonlyM
 export function stem(text: string): string {
   const words = simplify(text).split(' ')
   const last = words.pop() ?? ''
-  const one = irregularPlurals[last] ?? last.replace(/ies$/, 'y').replace(/(?<!s)s$/, '')
+  const one = irregularPlurals.get(last) ?? last.replace(/ies$/, 'y').replace(/(?<!s)s$/, '')
   // "Tortoises" and "fishes" both end with "es".
   return [...words, one.replace(/(?<!e)e$/, '')].join(' ')
 }

@@ -77,4 +77,9 @@ export const kindWords: Words = {
   rabbit: 'rabbit, bunny',
 }
 
-export const irregularPlurals: Words = { mice: 'mouse', geese: 'goose', wolves: 'wolf', calves: 'calf' }
+export const irregularPlurals: ReadonlyMap<string, string> = new Map([
+  ['mice', 'mouse'],
+  ['geese', 'goose'],
+  ['wolves', 'wolf'],
+  ['calves', 'calf'],
+])
