@@ -39,7 +39,7 @@ COPY --from=build /app/console console
 COPY --from=build /app/bin bin
 COPY --from=build /app/src src
 
-ARG VERSION=1.2.0
+ARG VERSION=1.3.0
 LABEL org.opencontainers.image.title="petstore" \
   org.opencontainers.image.description="An HTTP/JSON service for browsing and managing animals offered for adoption." \
   org.opencontainers.image.licenses="MIT" \
