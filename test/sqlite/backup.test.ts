@@ -285,7 +285,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await cli.ok(['backup', backup])
     const file = join(server.dataDir, 'petstore.db')
     // Otherwise the log still has every page of a new database.
-    const connection = new DatabaseSync(file)
+    const connection = new DatabaseSync(file, { timeout: 30_000 })
     assert.equal(connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy, 0)
     connection.close()
     const damage = Buffer.from('no database '.repeat(1_000))
