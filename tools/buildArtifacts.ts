@@ -8,10 +8,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildBinary, type Target, targetOf } from './buildBinary.ts'
 import { buildDeb, type Compression } from './buildDeb.ts'
-import { readJson, readVersion, root, run, sha256 } from './project.ts'
-
-/** What the console contains. These are development dependencies, because the console is built before it is packed. */
-export const consolePackages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot']
+import { deliveredPackages } from './delivered.ts'
+import { readVersion, root, run, sha256 } from './project.ts'
 
 const isInstalled = (command: string): boolean => {
   try {
@@ -28,20 +26,6 @@ type Sbom = {
   components: Component[]
   dependencies: { ref: string; dependsOn: string[] }[]
 }
-type Locked = { version: string; dev?: boolean; link?: boolean }
-
-/** `name@version` of the packages that are delivered. The optional ones are the builds of sharp for each platform. */
-function deliveredPackages(): Set<string> {
-  const { packages } = readJson('package-lock.json')
-  const folder = 'node_modules/'
-  const installed = Object.entries<Locked>(packages).filter(([path]) => path.startsWith(folder))
-  const named = installed.map(([path, entry]) => ({
-    ...entry,
-    name: path.slice(path.lastIndexOf(folder) + folder.length),
-  }))
-  const delivered = named.filter(({ name, dev, link }) => consolePackages.includes(name) || !(dev || link))
-  return new Set(delivered.map(({ name, version }) => `${name}@${version}`))
-}
 
 /**
  * The software bill of materials, in the format CycloneDX. `npm sbom --omit=dev` is not used: it also omits dependencies
@@ -53,7 +37,7 @@ function sbom(nodeVersion: string): Sbom {
   const { component } = document.metadata
   // npm uses the name of the folder.
   component.name = 'petstore'
-  const delivered = deliveredPackages()
+  const delivered = new Set(deliveredPackages().map(({ name, version }) => `${name}@${version}`))
   const isDelivered = (ref: string): boolean => delivered.has(ref) || ref === component['bom-ref']
   const node: Component = {
     type: 'platform',

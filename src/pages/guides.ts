@@ -29,6 +29,7 @@ const names = [
   'one-machine',
   'postgresql',
   'clusters',
+  'runbook',
   'personal-data',
 ]
 

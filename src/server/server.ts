@@ -15,7 +15,8 @@ export type Handlers = {
 }
 
 /** Why a connection was closed to stay within a bound: per address, in total, or to make space for a new one. */
-export type ConnectionCloseReason = 'address_limit' | 'connection_limit' | 'unfinished' | 'idle'
+export const connectionCloseReasons = ['address_limit', 'connection_limit', 'unfinished', 'idle'] as const
+export type ConnectionCloseReason = (typeof connectionCloseReasons)[number]
 
 export type ListenAddress = { readonly host: string; readonly port: number }
 

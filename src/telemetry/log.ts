@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import type { RequestLog } from '../api/authentication.ts'
 import { systemClock, timestamp } from '../clock.ts'
+import { loggedError } from './loggedError.ts'
 import { readableLine, requestMessage } from './readableLog.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
@@ -53,7 +54,8 @@ const unbuffered = (stream: DestinationStream) => ({
 })
 
 function logTo(stream: DestinationStream, level: string, redact: LogOptions['redact']): Log {
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
+  const serializers = { err: loggedError }
+  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, stream)
   return Object.assign(logger, {
     request(request: RequestLog) {
       const { error } = request

@@ -1,5 +1,7 @@
 import type { RequestLog } from '../api/authentication.ts'
+import { apiErrors } from '../api/errors.ts'
 import type { DatabaseStats } from '../database/database.ts'
+import { connectionCloseReasons } from '../server/server.ts'
 import { measureProcess } from './processMetrics.ts'
 import { DurationHistogram, EventCounter, metricText } from './prometheus.ts'
 
@@ -11,8 +13,7 @@ const help = {
   petstore_key_bans_total: 'Bans of API keys.',
   petstore_deprecated_requests_total: 'Uses of deprecated operations, by operation and key.',
   petstore_webhook_attempts_total: 'Attempts to deliver a message to a webhook, by how they ended.',
-  petstore_connections_closed_total:
-    'Connections closed to stay within a bound, by reason: address_limit, connection_limit, unfinished, idle.',
+  petstore_connections_closed_total: `Connections closed to stay within a bound, by reason: ${connectionCloseReasons.join(', ')}.`,
   petstore_request_duration_seconds: 'Time to respond to a request of the API, by operation and status.',
   petstore_writes_waiting: 'Writes that wait for their commit.',
   petstore_database_connections_busy: 'Connections to PostgreSQL in use.',
@@ -24,9 +25,14 @@ type MetricName = keyof typeof help
 /** Counts events in memory and shows them to Prometheus. */
 export class Metrics {
   readonly bans = new EventCounter('petstore_key_bans_total')
-  readonly attempts = new EventCounter('petstore_webhook_attempts_total', 'result')
-  readonly closedConnections = new EventCounter('petstore_connections_closed_total', 'reason')
-  readonly #errors = new EventCounter('petstore_refusals_total', 'code')
+  readonly attempts = new EventCounter('petstore_webhook_attempts_total', 'result').from0([
+    'delivered',
+    'failed',
+  ])
+  readonly closedConnections = new EventCounter('petstore_connections_closed_total', 'reason').from0(
+    connectionCloseReasons,
+  )
+  readonly #errors = new EventCounter('petstore_refusals_total', 'code').from0(Object.keys(apiErrors))
   readonly #deprecatedUses = new EventCounter('petstore_deprecated_requests_total', 'operation', 'key_id')
   readonly #latency = new DurationHistogram('petstore_request_duration_seconds', 'operation', 'status')
   readonly #labelledKeys = new Set<number>()

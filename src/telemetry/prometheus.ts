@@ -68,6 +68,12 @@ export class EventCounter extends LabelledMetric<{ count: number }> {
   protected create = () => ({ count: 0 })
   protected samples = ({ count }: { count: number }, labels: Labels): Sample[] => [[labels, count]]
 
+  /** Shows values of the only label before their first event: for Prometheus, the first sample is no increase. */
+  from0(values: Iterable<Label>): this {
+    for (const value of values) this.valueFor(value, '')
+    return this
+  }
+
   increment(first: Label = '', second: Label = ''): void {
     this.valueFor(first, second).count++
   }

@@ -79,6 +79,14 @@ describe('the files for deploying', () => {
       assert.ok([undefined, 'Always'].includes(spec.template.spec.restartPolicy))
   })
 
+  test('no core dump is written, which would contain secrets', () => {
+    assert.match(read('deploy/systemd/petstore.service'), /^LimitCORE=0$/m)
+    const [compose] = parseAllDocuments(read('compose.yaml'), { merge: true }).map((each) => each.toJS())
+    for (const name of ['petstore-1', 'petstore-2', 'petstore-3', 'migrate'])
+      assert.deepEqual(compose.services[name].ulimits, { core: 0 }, name)
+    assert.match(read('docs/guides/one-machine.md'), /^docker run (?:.*\\\n)*.* --ulimit core=0 /m)
+  })
+
   test('every setting that they name exists', () => {
     const files = [
       ...yamlFiles,

@@ -5,8 +5,9 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, w
 import { delimiter, dirname, join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { buildArtifacts, consolePackages } from '../../tools/buildArtifacts.ts'
+import { buildArtifacts } from '../../tools/buildArtifacts.ts'
 import { targetOf } from '../../tools/buildBinary.ts'
+import { consolePackages } from '../../tools/delivered.ts'
 import { useInstallation } from '../support/installation.ts'
 import { folderFor, SuiteCleanup } from '../support/servers.ts'
 

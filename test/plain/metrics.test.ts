@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { RequestLog } from '../../src/api/authentication.ts'
+import { apiErrors } from '../../src/api/errors.ts'
+import { connectionCloseReasons } from '../../src/server/server.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { metricText } from '../../src/telemetry/prometheus.ts'
-import { parsePrometheus } from '../support/prometheus.ts'
+import { linuxMetrics, parsePrometheus } from '../support/prometheus.ts'
 
 const stats = { writesWaiting: 3, connectionsBusy: 2, connectionsAwaited: 1, replicasUsable: 1 }
 const latencyBuckets = ['0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5']
-const linuxOnly = [
-  'process_virtual_memory_bytes',
-  'process_heap_bytes',
-  'process_open_fds',
-  'process_max_fds',
-]
 
 /** Type and labels of each metric, as release 1.1.0 has them. */
 const released: Readonly<Record<string, readonly [type: string, ...labels: string[]]>> = {
@@ -60,7 +56,7 @@ async function renderedMetrics() {
 describe('/metrics', () => {
   test('has the names, types and labels of release 1.1.0', async () => {
     const families = await renderedMetrics()
-    const isExpected = (name: string) => process.platform === 'linux' || !linuxOnly.includes(name)
+    const isExpected = (name: string) => process.platform === 'linux' || !linuxMetrics.includes(name)
     const described = [...families].map(([name, { type, samples }]) => {
       const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)))
       return [name, [type, ...[...labels].sort()]]
@@ -87,11 +83,21 @@ describe('/metrics', () => {
     const counts = bounds.map((le) => figure(latency, `${latency}_bucket`, { ...labels, le }))
     assert.deepEqual(counts, [1, 1, ...Array(11).fill(2), 3])
     assert.equal(figure(latency, `${latency}_sum`, labels), 60.0035)
-    const counted = { petstore_refusals_total: 3, petstore_key_bans_total: 0, petstore_writes_waiting: 3 }
+    assert.equal(figure('petstore_refusals_total', 'petstore_refusals_total', { code: 'pet_not_found' }), 3)
+    const counted = { petstore_key_bans_total: 0, petstore_writes_waiting: 3 }
     for (const [name, value] of Object.entries(counted)) assert.equal(figure(name, name, {}), value, name)
     assert.ok(Number(figure('process_resident_memory_bytes', 'process_resident_memory_bytes', {})) > 1e7)
     const start = Number(figure('process_start_time_seconds', 'process_start_time_seconds', {}))
     assert.equal(start, Math.round(performance.timeOrigin / 1000))
+  })
+
+  test('has counters of known events from 0 on: Prometheus sees no increase in the first sample', async () => {
+    const families = parsePrometheus(await new Metrics(() => stats).render())
+    const zeros = (name: string, label: string) =>
+      families.get(name)?.samples.flatMap(({ labels, value }) => (value === 0 ? labels[label] : []))
+    assert.deepEqual(zeros('petstore_refusals_total', 'code'), Object.keys(apiErrors))
+    assert.deepEqual(zeros('petstore_webhook_attempts_total', 'result'), ['delivered', 'failed'])
+    assert.deepEqual(zeros('petstore_connections_closed_total', 'reason'), [...connectionCloseReasons])
   })
 
   test('limits the number of keys that have a label', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
 import { DecoderUnavailableError, PhotoDecoder } from '../../src/photos/decoder.ts'
 import { photoFileNames } from '../../src/photos/photo.ts'
@@ -81,6 +82,12 @@ describe('the decoder', () => {
   })
 
   const skip = process.platform !== 'linux' && 'only on Linux'
+  test('gets no setting of the service, such as keys and passwords', { skip }, async () => {
+    const decoder = createDecoder()
+    await decoder.decode(await jpeg())
+    assert.equal(readFileSync(`/proc/${decoder.processId}/environ`, 'utf8'), 'MALLOC_ARENA_MAX=1\0')
+  })
+
   test('kills a process that takes too much memory, and says so', { skip }, async () => {
     const decoder = createDecoder({ decoderBytesMax: 1024 * 1024, decoderCheckMs: 1 })
     const decoded = await decoder.decode(await jpeg())

@@ -3,6 +3,14 @@ import assert from 'node:assert/strict'
 type Sample = { readonly name: string; readonly labels: Record<string, string>; readonly value: number }
 type Family = { readonly type: string; readonly help: string; readonly samples: Sample[] }
 
+/** The metrics that other systems do not have. */
+export const linuxMetrics = [
+  'process_virtual_memory_bytes',
+  'process_heap_bytes',
+  'process_open_fds',
+  'process_max_fds',
+]
+
 const suffixes: Readonly<Record<string, readonly string[]>> = {
   counter: [''],
   gauge: [''],
