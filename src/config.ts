@@ -69,7 +69,15 @@ export function readConfig(env: Environ, knownProblems: readonly string[] = []) 
 
 /** The settings of a server. Also checks whether HOST is a known name, and reports that with all other problems. */
 export async function readServerConfig(env: Environ): Promise<Config> {
-  return readConfig(env, await hostProblems(env.HOST?.trim() ?? ''))
+  return readConfig(env, [...permissionProblems(env), ...(await hostProblems(env.HOST?.trim() ?? ''))])
+}
+
+/** With its permission model, Node syncs no files, so a change in the embedded database would not be durable. */
+function permissionProblems({ DATABASE_URL }: Environ): string[] {
+  if (process.permission === undefined || DATABASE_URL?.trim()) return []
+  return [
+    "Node's permission model (--permission) disables syncs of files, which the embedded database needs. Start without --permission, or set DATABASE_URL.",
+  ]
 }
 
 async function hostProblems(host: string): Promise<string[]> {

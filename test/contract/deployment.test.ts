@@ -5,6 +5,7 @@ import { totalmem } from 'node:os'
 import { describe, test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config.ts'
+import { permissionCommand } from '../support/permissionFlags.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -62,6 +63,20 @@ describe('the files for deploying', () => {
         assert.deepEqual(document.errors, [])
     })
   }
+
+  test("the commands with Node's permission model have the same options, besides those of the image", () => {
+    const image: string[] = JSON.parse(String(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1]))
+    const added = permissionCommand().filter((word) => word.startsWith('--') && !image.includes(word))
+    assert.equal(added[0], '--permission')
+    const inImage = added.map((word) => word.replace('/opt/petstore/', '/app/'))
+    const expected = [...image.slice(0, -1), ...inImage, ...image.slice(-1)]
+    const { services } = parseAllDocuments(read('compose.yaml'), { merge: true })[0]?.toJS() ?? {}
+    assert.deepEqual(services['petstore-1'].entrypoint, expected)
+    assert.deepEqual([services['petstore-1'].command, services.migrate.command], [['serve'], ['migrate']])
+    const [deployment] = parseAllDocuments(read('deploy/kubernetes/petstore.yaml'))
+    const [container] = deployment?.toJS().spec.template.spec.containers ?? []
+    assert.deepEqual([container.command, container.args], [expected, ['serve']])
+  })
 
   test('a server that ends with status 1 is started again', () => {
     const unit = read('deploy/systemd/petstore.service')

@@ -122,3 +122,21 @@ test('every key in a text is redacted, and the rest stays', () => {
     ),
   )
 })
+
+test('a valid checksum does not make a longer text a key', () => {
+  const checked = (body: string) => {
+    let [rest, digits] = [crc32(body), '']
+    for (let i = 0; i < 6; i++) [digits, rest] = [base62.charAt(rest % 62) + digits, Math.floor(rest / 62)]
+    return body + digits
+  }
+  const body = `ps_live_${'a'.repeat(30)}`
+  assert.ok(isWellFormedApiKey(checked(body)))
+  for (const longer of [`x${body}`, `${body}a`]) assert.ok(!isWellFormedApiKey(checked(longer)), longer)
+})
+
+test('a part of a key, and a text as long as its secret part, are redacted', () => {
+  const redact = redactor(undefined)
+  assert.equal(redact('key ps_test_a1 sent'), 'key ps_test_[redacted] sent')
+  assert.equal(redact(`key ${'a1'.repeat(18)} sent`), 'key [redacted] sent')
+  assert.equal(redact('undefined'), 'undefined')
+})

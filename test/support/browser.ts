@@ -48,6 +48,22 @@ export async function launchBrowser(options: LaunchOptions = {}): Promise<TestBr
   return { browser, close }
 }
 
+/** The same with HTTP/3 for this origin on this machine, whose certificate has this public key. */
+export async function launchHttp3Browser(origin: URL, publicKeyHash: string): Promise<TestBrowser> {
+  const more = [
+    `--origin-to-force-quic-on=${origin.host}`,
+    `--ignore-certificate-errors-spki-list=${publicKeyHash}`,
+    `--host-resolver-rules=MAP ${origin.hostname} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1`,
+  ]
+  const { started: browser, close } = await start(({ executablePath, args }) =>
+    playwright.launch({
+      executablePath,
+      args: [...args.filter((flag) => flag !== '--disable-quic'), ...more],
+    }),
+  )
+  return { browser, close }
+}
+
 /** The same for several processes, which connect to its address. */
 export async function launchBrowserServer(): Promise<{ address: string; close(): Promise<void> }> {
   const { started, close } = await start((how) => playwright.launchServer(how))
