@@ -18,7 +18,8 @@ for (const check of checks) {
   verdicts.push(
     ...(await check.run({
       isQuick: values.quick,
-      engines: values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine as 'sqlite' | 'postgres'],
+      engines:
+        values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine as 'sqlite' | 'postgres'],
       seed: Number(values.seed ?? Date.now() % 1_000_000),
       log: (line) => process.stderr.write(`${line}\n`),
     })),
