@@ -31,13 +31,13 @@ export async function causeFaults(
 /** What happens to instances. */
 export function instanceFaults(cluster: Cluster): Fault[] {
   const any = (random: Random) => Math.floor(random() * cluster.all.length)
-  const kill = { name: 'kills', run: (random: Random) => cluster.kill(any(random)) }
+  const kill = { name: 'kill', run: (random: Random) => cluster.kill(any(random)) }
   const stop = {
-    name: 'pauses',
+    name: 'pause',
     run: (random: Random) => cluster.pause(any(random), between(pauseMs, random)),
   }
   const cut = {
-    name: 'cuts of all callers of an instance',
+    name: 'cut of all callers of an instance',
     run: (random: Random) => cluster.cut(any(random)),
   }
   return [kill, kill, kill, stop, cut, cut]

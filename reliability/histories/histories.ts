@@ -1,6 +1,6 @@
 import type { Check, RunOptions, Verdict } from '../verdict.ts'
 import { isSuccess, requestOf } from './check/requests.ts'
-import { type Call, type PromiseName, promises } from './history.ts'
+import { type Call, isFinal, type PromiseName, promises } from './history.ts'
 import { runStage, type StageResult } from './runStage.ts'
 import { postgresStage, sqliteStage } from './stages.ts'
 
@@ -35,11 +35,14 @@ export const histories: Check = {
         log(`histories: ${promise}: ${message}`)
       runs.push({ ...result, name, what })
     }
-    return (Object.keys(promises) as PromiseName[]).map((promise) => verdictOf(promise, runs))
+    return (Object.keys(promises) as PromiseName[]).map((promise, index) => ({
+      ...verdictOf(promise, runs),
+      method: index === 0 ? runs.map(methodOf).join('; ') : 'the same histories',
+    }))
   },
 }
 
-function verdictOf(promise: PromiseName, runs: readonly Run[]): Verdict {
+function verdictOf(promise: PromiseName, runs: readonly Run[]): Omit<Verdict, 'method'> {
   const broken = runs.flatMap(({ name, findings, file }) =>
     findings.problems
       .filter((problem) => problem.promise === promise)
@@ -47,7 +50,6 @@ function verdictOf(promise: PromiseName, runs: readonly Run[]): Verdict {
   )
   return {
     promise: promises[promise],
-    method: runs.map(methodOf).join('; '),
     figures: runs.map((run) => `${run.name}: ${figuresOf[promise](run)}`).join('; '),
     isHeld: broken.length === 0,
     ...(broken[0] !== undefined && { explanation: `${broken.length} violations, the first: ${broken[0]}` }),
@@ -55,8 +57,8 @@ function verdictOf(promise: PromiseName, runs: readonly Run[]): Verdict {
 }
 
 const methodOf = ({ name, what, faults }: Run): string => {
-  const list = [...faults].sort().map(([fault, count]) => `${count} ${fault}`)
-  return `${what} on ${name}, ${callers} random callers, ${list.join(', ')}`
+  const list = [...faults].sort().map(([fault, count]) => `${count} × ${fault}`)
+  return `histories of ${callers} random callers of ${what} on ${name}: ${list.join(', ')}`
 }
 
 const number = (value: number): string => value.toLocaleString('en-US')
@@ -84,6 +86,7 @@ const figuresOf: Record<PromiseName, (run: Run) => string> = {
   replays: ({ calls }) =>
     `${count(calls, ['create', 'place'], ({ response }) => response?.isReplayed)} replays`,
   feed: ({ calls, findings: { events } }) =>
-    `${number(events)} events in ${count(calls, ['events'], isSuccess)} pages`,
-  inventory: ({ calls }) => `${count(calls, ['inventory'], isSuccess)} inventories read`,
+    `${number(events)} events, read in ${count(calls, ['events'], isSuccess)} pages`,
+  inventory: ({ calls }) =>
+    `${count(calls.filter(isFinal), ['inventory'], isSuccess)} compared after ${count(calls, ['create', 'remove'], isSuccess)} animals came or went`,
 }

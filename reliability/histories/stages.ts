@@ -43,9 +43,9 @@ export async function postgresStage(owner: SuiteCleanup): Promise<Stage> {
 /** What happens to PostgreSQL and to the connections to it. */
 function databaseFaults(pair: PostgresPair, proxies: readonly TcpProxy[]): Fault[] {
   const one = (random: Random) => pick(proxies, random)
-  const cut: Fault = { name: 'cuts of connections to PostgreSQL', run: (random) => one(random).cut() }
+  const cut: Fault = { name: 'cut of connections to PostgreSQL', run: (random) => one(random).cut() }
   const lose: Fault = {
-    name: 'lost responses to a commit',
+    name: 'lost response to a commit',
     run: (random) => void one(random).cutAt('COMMIT\0', 'afterResponse'),
   }
   const hang: Fault = {
@@ -57,10 +57,10 @@ function databaseFaults(pair: PostgresPair, proxies: readonly TcpProxy[]): Fault
       proxy.flow()
     },
   }
-  const restart: Fault = { name: 'restarts of PostgreSQL', run: () => pair.restart() }
+  const restart: Fault = { name: 'restart of PostgreSQL', run: () => pair.restart() }
   let failovers = 0
   const failOver: Fault = {
-    name: 'failovers',
+    name: 'failover',
     async run(random) {
       const ways = Object.values(failures)
       ways[failovers++ % ways.length]?.(pair.primary)
