@@ -63,7 +63,7 @@ async function killInstances({ isQuick, engines, log }: RunOptions): Promise<Ver
     )
     log(`crashes: at least ${kills()} kills on each engine`)
   }
-  const words = ['kills', 'requests', 'animals', 'retries had been applied']
+  const words = ['kills', 'requests', 'events', 'webhook messages']
   return verdictOf(
     runs,
     {

@@ -129,9 +129,8 @@ class Caller {
   }
 
   #act(animal: Animal): Promise<unknown> {
-    let left = this.#random() * this.#actions.reduce((sum, [weight]) => sum + weight, 0)
-    const [, act] = this.#actions.find(([weight]) => (left -= weight) < 0) ?? (this.#actions[0] as never)
-    return act(animal)
+    const all = this.#actions.flatMap(([weight, act]) => Array(weight).fill(act) as (typeof act)[])
+    return pick(all, this.#random)(animal)
   }
 
   async #send(sent: Sent): Promise<Call> {

@@ -8,6 +8,7 @@ const readyMaxMs = 60_000
 /** Instances that are killed, paused and started again, each at an address of its own. */
 export class Cluster {
   readonly #instances: Server[] = []
+  readonly #ended: Server[] = []
   readonly #start: (index: number) => Promise<Server>
   readonly #busy = new Set<number>()
   #isOver = false
@@ -26,12 +27,18 @@ export class Cluster {
     return this.#instances
   }
 
+  /** The errors that all instances have logged. */
+  get log(): string {
+    return [...this.#ended, ...this.#instances].map(({ output }) => output.stderr).join('')
+  }
+
   /** Kills an instance at any point of its work, and starts it again. */
   kill = (index: number): Promise<void> =>
     this.#withInstance(index, async (server) => {
       server.child.kill('SIGKILL')
       await server.ended
       server.closeConnections()
+      this.#ended.push(server)
       this.#instances[index] = await this.#startAgain(index)
     })
 

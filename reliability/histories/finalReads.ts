@@ -27,6 +27,9 @@ export async function readAll(recorder: Recorder, instances: readonly Server[]):
   }
 }
 
+const lastId = ({ response }: Call): number | undefined =>
+  ((response?.body ?? []) as { id: number }[]).at(-1)?.id
+
 async function untilQuiet(recorder: Recorder, instance: Server): Promise<void> {
   let after = 0
   for (
@@ -34,13 +37,8 @@ async function untilQuiet(recorder: Recorder, instance: Server): Promise<void> {
     performance.now() - quietSince < quietMs;
     await pause(retryAfterMs)
   ) {
-    const { response } = await readUntilKnown(
-      recorder,
-      instance,
-      'quiet',
-      `/v1/events?after=${after}&limit=${pageMax}`,
-    )
-    const last = (response?.body as { id: number }[]).at(-1)?.id
+    const path = `/v1/events?after=${after}&limit=${pageMax}`
+    const last = lastId(await readUntilKnown(recorder, instance, 'quiet', path))
     if (last !== undefined) [after, quietSince] = [last, performance.now()]
   }
 }

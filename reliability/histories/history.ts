@@ -52,7 +52,7 @@ export function describeCall({ number, caller, method, path, ifMatch, outcome, .
   const condition = ifMatch === undefined ? '' : ` if ${ifMatch}`
   const sent = call.body === undefined ? '' : ` ${JSON.stringify(call.body)}`
   const { status, body } = call.response ?? {}
-  const received = outcome === 'known' ? `${status} ${shortened(body)}` : outcome
+  const received = status === undefined ? outcome : `${status} ${shortened(body)}`
   const times = `${call.startedAt.toFixed(1)} to ${call.endedAt.toFixed(1)} ms`
   return `call ${number} of ${caller} (${times}): ${method} ${path}${condition}${sent} -> ${received}`
 }

@@ -1,4 +1,4 @@
-import { createWriteStream, mkdtempSync, rmSync, type WriteStream } from 'node:fs'
+import { createWriteStream, mkdtempSync, rmSync, type WriteStream, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
@@ -15,7 +15,7 @@ const unknownOutcome = /Check whether the change was applied/
 /** Sends requests, and records them in memory and in a file with one JSON object per line. */
 export class Recorder {
   readonly calls: Call[] = []
-  readonly folder = mkdtempSync(join(tmpdir(), 'petstore-history-'))
+  readonly #folder = mkdtempSync(join(tmpdir(), 'petstore-history-'))
   readonly #file: WriteStream
   readonly #key: string
   readonly #openedAt = performance.now()
@@ -23,7 +23,7 @@ export class Recorder {
 
   constructor(key: string) {
     this.#key = key
-    this.#file = createWriteStream(join(this.folder, 'history.ndjson'))
+    this.#file = createWriteStream(join(this.#folder, 'history.ndjson'))
   }
 
   /** Notes what happened to the service. */
@@ -45,13 +45,13 @@ export class Recorder {
     return { ...call, ...(next !== undefined && { next }) }
   }
 
-  /** Returns the file, or removes it. */
-  async close(isKept: boolean): Promise<string | undefined> {
+  /** Keeps the history with the log of the instances and returns its file, or removes it if there is no log. */
+  async close(log: string | undefined): Promise<string | undefined> {
     this.#file.end()
     await finished(this.#file)
-    if (isKept) return String(this.#file.path)
-    rmSync(this.folder, { recursive: true, force: true })
-    return undefined
+    if (log === undefined) rmSync(this.#folder, { recursive: true, force: true })
+    else writeFileSync(join(this.#folder, 'instances.log'), log)
+    return log === undefined ? undefined : String(this.#file.path)
   }
 
   #now = () => performance.now() - this.#openedAt
@@ -87,5 +87,7 @@ function outcomeOf({ status, headers, json }: ClientResponse): Received {
   const next = /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]
   const more = { response, ...(next !== undefined && { next }) }
   if (status === 503) return { outcome: unknownOutcome.test(json?.message) ? 'unknown' : 'failed', ...more }
+  // Another server error is a violation by itself. Whether it had an effect is unknown.
+  if (status >= 500) return { outcome: 'unknown', ...more }
   return { outcome: json?.code === 'idempotency_in_progress' ? 'failed' : 'known', ...more }
 }

@@ -52,7 +52,7 @@ export async function runStage(
     await readAll(recorder, cluster.all)
     log(`recorded ${recorder.calls.length} calls, checks them`)
     const findings = checkHistory(recorder.calls)
-    const file = await recorder.close(findings.problems.length > 0)
+    const file = await recorder.close(findings.problems.length > 0 ? cluster.log : undefined)
     return { calls: recorder.calls, findings, faults: counts, file }
   } finally {
     await owner.end()

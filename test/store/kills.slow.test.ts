@@ -1,4 +1,5 @@
 import { test } from 'node:test'
+import { engine } from '../support/engine.ts'
 import { runKillLoop } from '../support/killLoop.ts'
 
 const { PETSTORE_TEST_KILLS, PETSTORE_TEST_KILL_SECONDS } = process.env
@@ -7,7 +8,11 @@ const secondsMax = 600
 const loop =
   PETSTORE_TEST_KILLS === undefined
     ? { seconds: Number(PETSTORE_TEST_KILL_SECONDS ?? 20), killEveryMs: 1_000 }
-    : { seconds: secondsMax, killEveryMs: 400, killsMax: Number(PETSTORE_TEST_KILLS) }
+    : {
+        seconds: secondsMax,
+        killEveryMs: engine === 'postgres' ? 500 : 1_000,
+        killsMax: Number(PETSTORE_TEST_KILLS),
+      }
 const length = PETSTORE_TEST_KILLS === undefined ? `${loop.seconds} seconds` : `${PETSTORE_TEST_KILLS} times`
 
 test(`kills at any time for ${length} lose no confirmed change and duplicate nothing`, (t) =>
