@@ -26,7 +26,7 @@ export function formatTable(verdicts: readonly Verdict[]): string {
 type Run = { readonly seed: number; readonly seconds: number }
 
 /** Date, commit, machine and seed in one paragraph. */
-export function describeRun({ seed, seconds }: Run): string {
+function describeRun({ seed, seconds }: Run): string {
   const all = cpus()
   const system = process.platform === 'linux' ? `Linux ${release()}` : `${process.platform} ${release()}`
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB of memory`

@@ -5,15 +5,16 @@ import type { Cluster } from './cluster.ts'
 /** Something that happens to the service, and for what it is counted. */
 export type Fault = { readonly name: string; run(random: Random): unknown }
 
-const gapMs = { min: 200, max: 2_000 }
 const pauseMs = { min: 200, max: 4_500 }
 
-export const between = ({ min, max }: { min: number; max: number }, random: Random): number =>
-  min + random() * (max - min)
+export type Range = { readonly min: number; readonly max: number }
 
-/** Causes the faults of a list in random order, again and again, one at a time. Counts them. */
+export const between = ({ min, max }: Range, random: Random): number => min + random() * (max - min)
+
+/** Causes the faults of a list in random order, again and again, with pauses between them. */
 export async function causeFaults(
   faults: readonly Fault[],
+  gapMs: Range,
   random: Random,
   isOver: () => boolean,
   note: (name: string) => void,

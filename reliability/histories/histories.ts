@@ -6,6 +6,8 @@ import { postgresStage, sqliteStage } from './stages.ts'
 
 const callers = 12
 const problemsShown = 5
+/** In a short run all faults happen once, and most of the time something is wrong. */
+const gapMs = { full: { min: 500, max: 5_000 }, quick: { min: 200, max: 2_000 } }
 const stages = {
   sqlite: { name: 'SQLite', create: sqliteStage, what: 'one instance', seconds: 150, quickSeconds: 8 },
   postgres: {
@@ -28,7 +30,7 @@ export const histories: Check = {
       const seconds = isQuick ? times.quickSeconds : times.seconds
       log(`histories: ${callers} callers on ${name} for ${seconds} s`)
       const result = await runStage(create, {
-        ...{ seconds, seed, callers },
+        ...{ seconds, seed, callers, gapMs: isQuick ? gapMs.quick : gapMs.full },
         log: (line) => log(`histories: ${line}`),
       })
       for (const { promise, message } of result.findings.problems.slice(0, problemsShown))

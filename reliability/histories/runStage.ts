@@ -4,7 +4,7 @@ import { makeAmpleKey } from '../../test/support/instances.ts'
 import { type Server, SuiteCleanup } from '../../test/support/servers.ts'
 import { Callers } from './callers.ts'
 import { checkHistory, type Findings } from './check/checkHistory.ts'
-import { causeFaults } from './faults.ts'
+import { causeFaults, type Range } from './faults.ts'
 import { readAll } from './finalReads.ts'
 import type { Call } from './history.ts'
 import { Recorder } from './recorder.ts'
@@ -22,13 +22,15 @@ export type StageOptions = {
   readonly seconds: number
   readonly seed: number
   readonly callers: number
+  /** Between two faults. */
+  readonly gapMs: Range
   readonly log: (line: string) => void
 }
 
 /** Records what callers see for a time while faults happen, then checks it. */
 export async function runStage(
   createStage: (owner: SuiteCleanup) => Promise<Stage>,
-  { seconds, seed, callers: count, log }: StageOptions,
+  { seconds, seed, callers: count, gapMs, log }: StageOptions,
 ): Promise<StageResult> {
   const owner = new SuiteCleanup()
   try {
@@ -43,7 +45,7 @@ export async function runStage(
     }
     const working = callers.run()
     const breaking = Promise.all(
-      faults.map((list, n) => causeFaults(list, random(count + n), () => callers.isOver, note)),
+      faults.map((list, n) => causeFaults(list, gapMs, random(count + n), () => callers.isOver, note)),
     )
     await Promise.race([pause(seconds * 1_000), working, breaking])
     callers.end()
