@@ -9,12 +9,12 @@ const problemsShown = 5
 /** In a short run all faults happen once, and most of the time something is wrong. */
 const gapMs = { full: { min: 500, max: 5_000 }, quick: { min: 200, max: 2_000 } }
 const stages = {
-  sqlite: { name: 'SQLite', create: sqliteStage, what: 'one instance', seconds: 150, quickSeconds: 8 },
+  sqlite: { name: 'SQLite', create: sqliteStage, what: 'one instance', seconds: 120, quickSeconds: 8 },
   postgres: {
     name: 'PostgreSQL',
     create: postgresStage,
     what: 'three instances',
-    seconds: 300,
+    seconds: 240,
     quickSeconds: 20,
   },
 }

@@ -1,5 +1,4 @@
 import { test } from 'node:test'
-import { engine } from '../support/engine.ts'
 import { runKillLoop } from '../support/killLoop.ts'
 
 const { PETSTORE_TEST_KILLS, PETSTORE_TEST_KILL_SECONDS } = process.env
@@ -10,7 +9,7 @@ const loop =
     ? { seconds: Number(PETSTORE_TEST_KILL_SECONDS ?? 20), killEveryMs: 1_000 }
     : {
         seconds: secondsMax,
-        killEveryMs: engine === 'postgres' ? 500 : 1_000,
+        killEveryMs: 500,
         killsMax: Number(PETSTORE_TEST_KILLS),
       }
 const length = PETSTORE_TEST_KILLS === undefined ? `${loop.seconds} seconds` : `${PETSTORE_TEST_KILLS} times`

@@ -30,6 +30,9 @@ import {
 const lookEveryMs = 50
 const sharedAnimals = 4
 const banAfterRejections = 5
+/** If the number of kills is given: a slow machine gets the time for so many changes before the next one. */
+const changesBetweenKills = 20
+const changesMaxMs = 60_000
 /** Longer than a claim of a delivery: the instance that made it was killed. */
 const claimExpiredMs = 60_000
 const webhookTypes = [
@@ -51,7 +54,7 @@ async function look({ ok }: Caller) {
 export type KillLoop = {
   seconds: number
   killEveryMs: number
-  /** Ends the loop earlier, after so many kills. */
+  /** Ends the loop earlier, after so many kills, with changes between them. */
   killsMax?: number
 }
 
@@ -110,8 +113,15 @@ export async function runKillLoop(
     keepOn(() => Promise.all([banned.use(), pause(lookEveryMs)])),
     // The moments are random: an instance must survive a kill at any point.
     keepOn(async () => {
+      const before = known.acknowledged
       await Promise.all([fleet.killOne(), pause(killEveryMs)])
       if (fleet.kills >= killsMax) shift.end()
+      else if (Number.isFinite(killsMax))
+        await eventually(
+          'changes are confirmed between kills',
+          () => known.acknowledged >= before + changesBetweenKills,
+          changesMaxMs,
+        )
     }),
   ])
   await fleet.complete()
