@@ -1,29 +1,45 @@
-import { parseArgs } from 'node:util'
-import type { Check, Verdict } from './verdict.ts'
+/** Entry point of `npm run reliability`. `--help` lists the options. */
+import { resolve } from 'node:path'
+import { bundleProgram } from '../test/support/programBundle.ts'
+import { type Options, readOptions, UsageError, usage } from './options.ts'
+import { formatTable, writeDocument } from './report.ts'
+import { runChecks } from './runChecks.ts'
 
-/** The parts of the run, in order. */
-const checks: readonly Check[] = []
+const limitMs = { full: 60 * 60_000, quick: 4 * 60_000 }
+const startedAt = performance.now()
+const elapsedSeconds = () => (performance.now() - startedAt) / 1000
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    seed: { type: 'string' },
-    engine: { type: 'string' },
-  },
-})
-const verdicts: Verdict[] = []
-for (const check of checks) {
-  if (values.only !== undefined && !values.only.split(',').includes(check.name)) continue
-  verdicts.push(
-    ...(await check.run({
-      isQuick: values.quick,
-      engines: values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine as 'sqlite' | 'postgres'],
-      seed: Number(values.seed ?? Date.now() % 1_000_000),
-      log: (line) => process.stderr.write(`${line}\n`),
-    })),
-  )
+function log(line: string): void {
+  process.stderr.write(`[${elapsedSeconds().toFixed(0).padStart(4)} s] ${line}\n`)
 }
-for (const { promise, method, figures, isHeld } of verdicts)
-  process.stdout.write(`| ${promise} | ${method} | ${figures} | ${isHeld ? 'held' : 'not held'} |\n`)
-process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1
+
+async function main({ only, outDir, ...options }: Options): Promise<number> {
+  // Before the checks are loaded: they start this program.
+  process.env.PETSTORE_TEST_PROGRAM ??= await bundleProgram()
+  const { checks } = await import('./checks.ts')
+  const unknown = only?.find((name) => !checks.some((check) => check.name === name))
+  if (unknown !== undefined)
+    throw new UsageError(`--only: "${unknown}" is none of ${checks.map(({ name }) => name).join(', ')}.`)
+  const chosen = checks.filter(({ name }) => only === undefined || only.includes(name))
+  log(`seed ${options.seed}`)
+  const verdicts = await runChecks(
+    chosen,
+    { ...options, log },
+    options.isQuick ? limitMs.quick : limitMs.full,
+  )
+  console.log(`\n${formatTable(verdicts)}`)
+  if (outDir !== undefined)
+    writeDocument(resolve(outDir), verdicts, { seed: options.seed, seconds: elapsedSeconds() })
+  return verdicts.every(({ isHeld }) => isHeld) ? 0 : 1
+}
+
+try {
+  const options = readOptions(process.argv.slice(2))
+  if (!options) console.log(usage)
+  // Something that a check has left running must not keep the process.
+  else process.exit(await main(options))
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  console.error(error.message)
+  process.exit(2)
+}

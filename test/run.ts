@@ -7,6 +7,7 @@
  *     node test/run.ts --engine postgres test/store/pets.test.ts    one file on one engine
  *     node test/run.ts test/store/pets.test.ts --name paging  the tests of a file with "paging" in their name
  *     node test/run.ts --record                               also writes the time of each file to test/times.json
+ *     node test/run.ts --diagnostics                          also prints what the tests report
  *     node test/run.ts --runtime bun                          tests over HTTP, with the service on Bun
  *
  * The folder of a file decides on which engine it runs:
@@ -63,6 +64,7 @@ const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
 
 const { values, positionals } = parseArgs({
   options: {
+    diagnostics: { type: 'boolean', default: false },
     engine: { type: 'string' },
     name: { type: 'string' },
     record: { type: 'boolean', default: false },
@@ -165,6 +167,14 @@ async function runProgram(engine: Engine, program: string, adminUrl: string | un
       ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: adminUrl }),
     },
   })
+  if (values.diagnostics) {
+    const label = engines[engine].name
+    // Those of the program itself are its counts.
+    tests.on(
+      'test:diagnostic',
+      ({ nesting, message }) => nesting > 0 && console.log(`ℹ ${label}: ${message}`),
+    )
+  }
   await collectResults(tests, root, program, engines[engine].name, progress, results.get(engine) as Results)
 }
 

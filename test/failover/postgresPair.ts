@@ -206,6 +206,14 @@ export class PostgresPair {
     ;[this.primary, this.standby] = [this.standby, this.primary]
   }
 
+  /** Restarts the primary without a clean stop. Returns when the standby has caught up. */
+  async restart(): Promise<void> {
+    this.primary.stop()
+    await this.primary.ended()
+    await this.#start(this.primary)
+    await eventually('the standby is synchronous', () => this.isSynchronous(), standbyWaitMaxMs)
+  }
+
   /** Starts the old primary as it was. Then both servers claim to be the primary. */
   async startOldPrimary(): Promise<void> {
     await this.standby.ended()

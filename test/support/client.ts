@@ -14,6 +14,8 @@ export type RequestOptions = {
   headers?: Record<string, string | string[]>
   /** An object is sent as JSON, text and bytes unchanged. */
   body?: unknown
+  /** Ends the request without a response. */
+  signal?: AbortSignal
 }
 
 export type Client = {
@@ -29,7 +31,7 @@ export function createClient(base: string): Client {
   function request(
     method: string,
     path: string,
-    { key, headers = {}, body }: RequestOptions = {},
+    { key, headers = {}, body, signal }: RequestOptions = {},
   ): Promise<ClientResponse> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array
     const bytes =
@@ -42,6 +44,7 @@ export function createClient(base: string): Client {
           port,
           method,
           path,
+          ...(signal && { signal }),
           headers: {
             ...(key !== undefined && { authorization: `Bearer ${key}` }),
             ...(bytes && { 'content-length': String(bytes.length) }),

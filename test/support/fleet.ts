@@ -144,9 +144,12 @@ export function callerOf(fleet: Pick<Fleet, 'any'>, key: string, known: Expected
   /** Retries until there is a response. `unanswered` counts the attempts before it. */
   async function retryUntilResponse(method: string, path: string, sent: Sent = {}) {
     const deadline = performance.now() + responseMaxMs
+    const results: (string | number)[] = []
     for (let failedAttempts = 0; ; failedAttempts++) {
-      assert.ok(performance.now() < deadline, `${method} ${path} gets no response`)
+      const seen = () => JSON.stringify(tally(results))
+      assert.ok(performance.now() < deadline, `${method} ${path} gets no response, but ${seen()}`)
       const response = await attempt(method, path, sent)
+      results.push(response?.status ?? 'lost')
       if (response && !isBusy(response)) {
         if (failedAttempts > 0 && response.headers['idempotent-replayed']) known.replayed++
         return { response, failedAttempts }

@@ -30,6 +30,9 @@ import {
 const lookEveryMs = 50
 const sharedAnimals = 4
 const banAfterRejections = 5
+/** If the number of kills is given: a slow machine gets the time for so many changes before the next one. */
+const changesBetweenKills = 20
+const changesMaxMs = 60_000
 /** Longer than a claim of a delivery: the instance that made it was killed. */
 const claimExpiredMs = 60_000
 const webhookTypes = [
@@ -48,14 +51,22 @@ async function look({ ok }: Caller) {
   await ok('GET', '/v1/store/inventory')
 }
 
-export type KillLoop = { seconds: number; killEveryMs: number }
+export type KillLoop = {
+  seconds: number
+  killEveryMs: number
+  /** Ends the loop earlier, after so many kills, with changes between them. */
+  killsMax?: number
+}
 
 /**
  * Callers change data for some time while instances are killed and started again: one instance on SQLite, three on
  * PostgreSQL. Then everything that a caller was promised is checked: changes, retries, holds, the feed, webhooks, rate
  * limits and bans.
  */
-export async function runKillLoop(t: TestContext, { seconds, killEveryMs }: KillLoop): Promise<void> {
+export async function runKillLoop(
+  t: TestContext,
+  { seconds, killEveryMs, killsMax = Number.POSITIVE_INFINITY }: KillLoop,
+): Promise<void> {
   const { databaseEnv, owner } = await sharedDatabase(t)
   const env = {
     ...databaseEnv,
@@ -101,7 +112,17 @@ export async function runKillLoop(t: TestContext, { seconds, killEveryMs }: Kill
     keepOn(() => Promise.all([follow(), pause(lookEveryMs)])),
     keepOn(() => Promise.all([banned.use(), pause(lookEveryMs)])),
     // The moments are random: an instance must survive a kill at any point.
-    keepOn(() => Promise.all([fleet.killOne(), pause(killEveryMs)])),
+    keepOn(async () => {
+      const before = known.acknowledged
+      await Promise.all([fleet.killOne(), pause(killEveryMs)])
+      if (fleet.kills >= killsMax) shift.end()
+      else if (Number.isFinite(killsMax))
+        await eventually(
+          'changes are confirmed between kills',
+          () => known.acknowledged >= before + changesBetweenKills,
+          changesMaxMs,
+        )
+    }),
   ])
   await fleet.complete()
   await eventually('every due hold is expired', async () => {

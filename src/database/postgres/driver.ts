@@ -23,6 +23,8 @@ export type ConnectionSource = {
   assertOpen?(): void
   /** Called for each statement that may change something. */
   onMutation?(): void
+  /** Called for each statement that fails, in the order of the statements. */
+  onError?(error: unknown): void
   /** Sends the begin of the transaction before its first statement. Undefined when the transaction has begun. */
   begin?(): Promise<unknown> | undefined
 }
@@ -160,6 +162,7 @@ export class PostgresConnection implements DatabaseConnection {
       return await result
     } catch (error) {
       if (error instanceof DatabaseUnavailableError) this.fault = error
+      this.#source.onError?.(error)
       throw error
     }
   }

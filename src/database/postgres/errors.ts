@@ -36,6 +36,9 @@ export function isRetryable(error: unknown): boolean {
 /** Another transaction held a lock for longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
 
+/** An earlier statement of the transaction has failed. Its error is the cause. */
+export const isInFailedTransaction = (error: unknown): boolean => codeOf(error) === '25P02'
+
 /** The server became a standby, or the role lost its write permission. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 

@@ -10,7 +10,7 @@ import {
   query,
   withClient,
 } from './driver.ts'
-import { isNotExecuted, isReadOnly } from './errors.ts'
+import { isInFailedTransaction, isNotExecuted, isReadOnly } from './errors.ts'
 
 /** The bound of one query. */
 export const queryMaxMs = 3_000
@@ -54,6 +54,7 @@ export class WriteTransaction extends PostgresDb implements Trx {
   #hasMutations = false
   #hasEnded = false
   #isClosed = false
+  #firstFailure: unknown
   actor: string | null = null
   /** The error after which the connection must not be used again. */
   fault: unknown
@@ -67,6 +68,9 @@ export class WriteTransaction extends PostgresDb implements Trx {
       begin: () => (this.#hasBegun ? undefined : this.#begin()),
       onMutation: () => {
         this.#hasMutations = true
+      },
+      onError: (error) => {
+        this.#firstFailure ??= error
       },
     }
     super(source)
@@ -145,10 +149,15 @@ export class WriteTransaction extends PostgresDb implements Trx {
     if (this.fault === undefined) await this.#execute('ROLLBACK').catch(() => {})
   }
 
-  /** The error of a statement that was sent without waiting for it, which is the cause of later errors. */
-  async firstError(): Promise<unknown> {
+  /**
+   * The cause of an error of the work: that of a statement that was sent without waiting for it, or of one that was sent
+   * at the same time. After a statement has failed, all others do, and their errors may be noticed first.
+   */
+  async causeOf(error: unknown): Promise<unknown> {
     const results = await Promise.allSettled([this.#begun, ...this.#sent])
-    return results.find((result) => result.status === 'rejected')?.reason
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed) return failed.reason
+    return isInFailedTransaction(error) ? this.#firstFailure : error
   }
 
   /** Resolves when the transaction has begun. Otherwise each statement would be committed by itself. */

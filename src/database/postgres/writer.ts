@@ -92,7 +92,7 @@ export class PostgresWriter {
       const value = await work(transaction)
         .finally(() => transaction.close())
         .catch(async (error: unknown) => {
-          throw (await transaction.firstError()) ?? error
+          throw await transaction.causeOf(error)
         })
       if (transaction.hasChanges) await transaction.commit(isLogged)
       return value

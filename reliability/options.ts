@@ -1,0 +1,59 @@
+import { parseArgs } from 'node:util'
+import type { RunOptions } from './verdict.ts'
+
+export const usage = `npm run reliability -- [options]
+
+  --quick            a short run of everything, at most 4 minutes on 2 cores
+  --only NAME,...    only these checks
+  --engine NAME      only on sqlite or postgres
+  --seed N           repeats the random choices of a run; the times differ
+  --out DIR          also writes DIR/reliability.md; requires a full run`
+
+export class UsageError extends Error {
+  constructor(problem: string) {
+    super(`${problem}\nFor all options: npm run reliability -- --help`)
+  }
+}
+
+export type Options = Omit<RunOptions, 'log'> & {
+  /** The names of the checks to run, or all. */
+  readonly only: readonly string[] | undefined
+  readonly outDir: string | undefined
+}
+
+/** Returns undefined for --help. */
+export function readOptions(args: string[]): Options | undefined {
+  const values = parse(args)
+  if (values.help) return undefined
+  const { quick: isQuick, only, engine, seed, out: outDir } = values
+  if (engine !== undefined && engine !== 'sqlite' && engine !== 'postgres')
+    throw new UsageError(`--engine must be sqlite or postgres, but is "${engine}".`)
+  if (seed !== undefined && !/^\d{1,9}$/.test(seed)) throw new UsageError('--seed must be a number.')
+  if (outDir !== undefined && (isQuick || only !== undefined || engine !== undefined))
+    throw new UsageError('--out requires a full run, without --quick, --only and --engine.')
+  return {
+    isQuick,
+    only: only?.split(','),
+    engines: engine === undefined ? ['sqlite', 'postgres'] : [engine],
+    seed: Number(seed ?? Date.now() % 1_000_000),
+    outDir,
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string' },
+        engine: { type: 'string' },
+        seed: { type: 'string' },
+        out: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

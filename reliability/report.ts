@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Verdict } from './verdict.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ')
+
+/** The verdicts as a Markdown table, with the explanations below it. */
+export function formatTable(verdicts: readonly Verdict[]): string {
+  const rows = verdicts.map(
+    ({ promise, method, figures, isHeld }) =>
+      `| ${[promise, method, figures, isHeld ? 'held' : '**not held**'].map(cell).join(' | ')} |`,
+  )
+  const explained = verdicts.filter(({ explanation }) => explanation !== undefined)
+  const notes = explained.map(({ promise, explanation }) => `- ${cell(promise)}: ${cell(explanation ?? '')}`)
+  const table = ['| promise | how it was tested | figures | |', '| --- | --- | --- | --- |', ...rows].join(
+    '\n',
+  )
+  return notes.length === 0 ? table : `${table}\n\n${notes.join('\n')}`
+}
+
+type Run = { readonly seed: number; readonly seconds: number }
+
+/** Date, commit, machine and seed in one paragraph. */
+function describeRun({ seed, seconds }: Run): string {
+  const all = cpus()
+  const system = process.platform === 'linux' ? `Linux ${release()}` : `${process.platform} ${release()}`
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GB of memory`
+  const date = new Date().toISOString().slice(0, 10)
+  const machine = `${all.length} cores (${all[0]?.model.trim()}, ${process.arch}), ${memory}, ${system}, Node ${process.versions.node}`
+  return `${date}, ${Math.round(seconds / 60)} minutes, commit ${commit()}, seed ${seed}. ${machine}.`
+}
+
+function commit(): string {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+  try {
+    const isChanged = git('status', '--porcelain', '--untracked-files=no') !== ''
+    return `${git('rev-parse', '--short=12', 'HEAD')}${isChanged ? ' with local changes' : ''}`
+  } catch {
+    return 'unknown'
+  }
+}
+
+export function writeDocument(dir: string, verdicts: readonly Verdict[], run: Run): void {
+  writeFileSync(
+    join(dir, 'reliability.md'),
+    `${introduction}
+## Results
+
+${describeRun(run)}
+
+${formatTable(verdicts)}
+`,
+  )
+}
+
+const introduction = `# Reliability
+
+What the service promises, and how it was tested. \`npm run reliability -- --out docs\` writes this page.
+
+## How to read the table
+
+- Each row is one promise. It is *held* if no violation was found, or if the figure is within the bound that the row names. Otherwise the row is explained below the table.
+- A test cannot show that a promise is never broken. The figures say how often it could have been broken: calls, kills, failovers, time.
+- The random choices of a run follow from its seed. The times at which they meet do not, so a second run with the same seed is another run.
+- *Histories* are all requests of concurrent callers with their times and outcomes. An outcome is *known* (the response says what happened), *failed* (there was no effect) or *unknown* (the connection was lost, or the response says that it is unknown). A checker that knows only the interface compares them with the promises ([decision 57](decisions/0057-checked-histories.md)).
+- Everything ran on one machine, with the load on the same cores. The figures are for comparison with other runs, not a capacity.
+`

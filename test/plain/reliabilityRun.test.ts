@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readOptions, UsageError } from '../../reliability/options.ts'
+import { formatTable } from '../../reliability/report.ts'
+import { runChecks } from '../../reliability/runChecks.ts'
+import type { Check, Verdict } from '../../reliability/verdict.ts'
+
+const held: Verdict = { promise: 'Nothing is lost', method: 'kills', figures: '3 kills', isHeld: true }
+const options = { isQuick: true, engines: ['sqlite'], seed: 1, log() {} } as const
+const minuteMs = 60_000
+
+describe('a run of checks of promises', () => {
+  test('returns the verdicts of all checks, in order', async () => {
+    const checkOf = (name: string): Check => ({ name, run: async () => [{ ...held, promise: name }] })
+    const verdicts = await runChecks([checkOf('one'), checkOf('two')], options, minuteMs)
+    assert.deepEqual(
+      verdicts.map(({ promise }) => promise),
+      ['one', 'two'],
+    )
+  })
+
+  test('reports a check that fails, and runs the next one', async () => {
+    const failing: Check = { name: 'failing', run: () => Promise.reject(new Error('no HAProxy')) }
+    const verdicts = await runChecks([failing, { name: 'next', run: async () => [held] }], options, minuteMs)
+    assert.deepEqual(
+      verdicts.map(({ isHeld }) => isHeld),
+      [false, true],
+    )
+    assert.match(verdicts[0]?.explanation ?? '', /no HAProxy/)
+  })
+
+  test('ends at its time limit, and reports the checks that have not ended', async () => {
+    const endless: Check = { name: 'endless', run: () => new Promise(() => {}) }
+    const verdicts = await runChecks([endless, endless], options, 1)
+    assert.deepEqual(
+      verdicts.map(({ isHeld, explanation }) => [isHeld, /time limit/.test(explanation ?? '')]),
+      [
+        [false, true],
+        [false, true],
+      ],
+    )
+  })
+})
+
+test('the table has a row for each promise, and explains those that were not held', () => {
+  const broken = { ...held, promise: 'a | b', isHeld: false, explanation: 'first\nsecond' }
+  assert.equal(
+    formatTable([held, broken]),
+    `| promise | how it was tested | figures | |
+| --- | --- | --- | --- |
+| Nothing is lost | kills | 3 kills | held |
+| a \\| b | kills | 3 kills | **not held** |
+
+- a \\| b: first second`,
+  )
+})
+
+describe('the options', () => {
+  test('of a full run on both engines are the default', () => {
+    const { seed, ...others } = readOptions([]) as { seed: number }
+    assert.ok(Number.isSafeInteger(seed))
+    assert.deepEqual(others, {
+      isQuick: false,
+      only: undefined,
+      engines: ['sqlite', 'postgres'],
+      outDir: undefined,
+    })
+  })
+
+  test('choose checks, an engine and a seed', () =>
+    assert.deepEqual(readOptions('--quick --only a,b --engine postgres --seed 7'.split(' ')), {
+      isQuick: true,
+      only: ['a', 'b'],
+      engines: ['postgres'],
+      seed: 7,
+      outDir: undefined,
+    }))
+
+  for (const line of ['--engine mysql', '--seed x', '--out docs --quick', '--out docs --only a', '--other'])
+    test(`${line} is rejected`, () => assert.throws(() => readOptions(line.split(' ')), UsageError))
+})
