@@ -67,6 +67,6 @@ What the service promises, and how it was tested. \`npm run reliability -- --out
 - Each row is one promise. It is *held* if no violation was found, or if the figure is within the bound that the row names. Otherwise the row is explained below the table.
 - A test cannot show that a promise is never broken. The figures say how often it could have been broken: calls, kills, failovers, time.
 - The random choices of a run follow from its seed. The times at which they meet do not, so a second run with the same seed is another run.
-- *Histories* are all requests of concurrent callers with their times and outcomes. An outcome is *known* (the response says what happened), *failed* (there was no effect) or *unknown* (the connection was lost, or the response says that it is unknown). A checker that knows only the interface compares them with the promises ([decision 57](decisions/0057-checked-histories.md)).
+- *Histories* are all requests of concurrent callers with their times and outcomes. An outcome is *known* (the response says what happened), *failed* (there was no effect) or *unknown* (the connection was lost, or the response says that it is unknown). A checker that knows only the interface compares them with the promises ([decision 58](decisions/0058-checked-histories.md)).
 - Everything ran on one machine, with the load on the same cores. The figures are for comparison with other runs, not a capacity.
 `
