@@ -29,8 +29,8 @@ const backoffMaxMs = 10_000
 /** The 100th rejected request in a window bans the key. At most this many are in flight when the first is rejected. */
 const unthrottledConcurrencyMax = 50
 
-/** An operation that removes a resource, and what it finds after an earlier attempt has removed it. */
-const removal = /^(delete|remove)\w+ \w+_not_found$/
+/** An operation that removes a resource, and the code that says that there is none, such as `deletePet pet_not_found`. */
+const removal = /^(?:delete|removePet)(\w+) \1_not_found$/i
 
 const headersOfResults = new WeakMap<object, Headers>()
 

@@ -41,7 +41,7 @@ export type Columns = {
 }
 
 /** No line of the file can be read. */
-export class HeadingsError extends FileError {
+class HeadingsError extends FileError {
   readonly headings: readonly string[]
 
   constructor(problem: string, headings: readonly string[], advice?: string) {
