@@ -42,11 +42,8 @@ export type Columns = {
 
 /** No line of the file can be read. */
 class HeadingsError extends FileError {
-  readonly headings: readonly string[]
-
   constructor(problem: string, headings: readonly string[], advice?: string) {
     super(`${problem} Its columns are: ${headings.join(', ')}.${advice === undefined ? '' : ` ${advice}`}`)
-    this.headings = headings
   }
 }
 
