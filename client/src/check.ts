@@ -2,14 +2,10 @@ import { toExactText } from './json.ts'
 
 /** The address of the API without a slash at its end. */
 export function checkedAddress(baseUrl: unknown): string {
-  if (baseUrl === undefined || baseUrl === null || baseUrl === '')
-    throw new TypeError('baseUrl is missing. It is the address of the API, such as https://pets.example/v1.')
+  checkPresent('baseUrl', baseUrl)
   const url = parseAddress(String(baseUrl))
   // The value can be a key that was passed as the address, so it is not in the message.
-  if (!url)
-    throw new TypeError(
-      'baseUrl must be an address that begins with http:// or https://, such as https://pets.example/v1.',
-    )
+  if (!url) throw new TypeError('baseUrl must be an address such as https://pets.example/v1.')
   return `${url.origin}${url.pathname.replace(/\/+$/, '') || '/v1'}`
 }
 
@@ -26,8 +22,12 @@ function parseAddress(text: string): URL | undefined {
   }
 }
 
+export function checkPresent(name: string, value: unknown): void {
+  if ((value ?? '') === '') throw new TypeError(`${name} is missing.`)
+}
+
 export function checkApiKey(apiKey: unknown): void {
-  if (apiKey === undefined || apiKey === null || apiKey === '') throw new TypeError('apiKey is missing.')
+  checkPresent('apiKey', apiKey)
   if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))
     throw new TypeError('apiKey must be a string of ASCII characters without spaces.')
 }

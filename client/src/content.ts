@@ -1,3 +1,4 @@
+import { checkPresent } from './check.ts'
 import { toJson } from './json.ts'
 
 type Content = {
@@ -16,6 +17,6 @@ export function contentOf(body: unknown, contentType: string | undefined): Conte
     return { type: 'application/json', body: text, text }
   }
   const type = contentType ?? (isBytes ? '' : body.type)
-  if (type === '') throw new TypeError('contentType is missing. It is the media type, such as image/jpeg.')
+  checkPresent('contentType', type)
   return { type, body: body as Content['body'] }
 }

@@ -15,15 +15,15 @@ type ErrorFields = {
 export class PetstoreError extends Error {
   override readonly name: string = 'PetstoreError'
   /** Stable. Use it instead of the message. */
-  readonly code: ErrorCode | ClientErrorCode
+  declare readonly code: ErrorCode | ClientErrorCode
   /** The HTTP status. 0 if there was no response. */
-  readonly status: number
+  declare readonly status: number
   /** The invalid values, with `validation_failed`. */
-  readonly details: readonly ErrorDetail[]
+  declare readonly details: readonly ErrorDetail[]
   /** The id of the request in the log of the service. */
-  readonly requestId: string | undefined
+  declare readonly requestId: string | undefined
   /** How long the service asked to wait before a retry. */
-  readonly retryAfterMs: number | undefined
+  declare readonly retryAfterMs: number | undefined
 
   constructor(code: ErrorCode | ClientErrorCode, message: string, fields: ErrorFields = {}) {
     super(message, fields.cause === undefined ? undefined : { cause: fields.cause })

@@ -7,7 +7,7 @@ import { toExactText } from './json.ts'
 import type { ChangeOptions, CreateOptions, PetstoreOptions, RequestOptions } from './options.ts'
 import { errorOf, isRetryableStatus, readBlob, readJson } from './response.ts'
 import { RequestScheduler } from './scheduler.ts'
-import { type ErrorCode, type Operations, operations } from './schema.ts'
+import { type Operations, operations } from './schema.ts'
 import { randomKey } from './submission.ts'
 
 export type OperationId = keyof Operations
@@ -29,14 +29,8 @@ const backoffMaxMs = 10_000
 /** The 100th rejected request in a window bans the key. At most this many are in flight when the first is rejected. */
 const unthrottledConcurrencyMax = 50
 
-/** What a DELETE finds after an earlier attempt has removed the resource. */
-const notFoundCodes: { [Id in OperationId]?: ErrorCode } = {
-  deletePet: 'pet_not_found',
-  removePetPhoto: 'photo_not_found',
-  deleteCategory: 'category_not_found',
-  deleteWebhook: 'webhook_not_found',
-  deleteImport: 'import_not_found',
-}
+/** An operation that removes a resource, and the code that says that there is none, such as `deletePet pet_not_found`. */
+const removal = /^(?:delete|removePet)(\w+) \1_not_found$/i
 
 const headersOfResults = new WeakMap<object, Headers>()
 
@@ -46,15 +40,15 @@ const headersOfResults = new WeakMap<object, Headers>()
  */
 export function headersOf(result: object): Headers {
   const headers = headersOfResults.get(result)
-  if (!headers) throw new TypeError('headersOf requires a result of the client, as a method returned it.')
+  if (!headers) throw new TypeError('headersOf requires the result of a method.')
   return headers
 }
 
 /** Sends requests, and repeats them where that is safe. */
 export class Http {
   readonly #options: PetstoreOptions
-  readonly clock: Clock
-  readonly scheduler: RequestScheduler
+  declare readonly clock: Clock
+  declare readonly scheduler: RequestScheduler
   readonly #baseUrl: string
   readonly #maxWaitMs: number
 
@@ -136,7 +130,7 @@ export class Http {
         if (!isSent || !(error instanceof PetstoreError)) throw error
         if (error.status === 401) this.#options.onKeyRejected?.(error)
         // The earlier attempt has removed it.
-        if (unknownOutcome && error.code === notFoundCodes[id])
+        if (unknownOutcome && removal.test(`${id} ${error.code}`))
           return { data: undefined as T, response: new Response(null, { status: 204 }) }
         // The earlier attempt may have changed the ETag.
         if (unknownOutcome && error.status === 412) throw unknownOutcome

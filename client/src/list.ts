@@ -41,7 +41,7 @@ export class List<T> implements AsyncIterable<T> {
   toArray(options: { limit: number }): Promise<T[]>
   async toArray({ limit }: { limit?: number } = {}): Promise<T[]> {
     if (!(Number.isInteger(limit) || limit === Number.POSITIVE_INFINITY) || Number(limit) < 0)
-      throw new RangeError('toArray requires the maximum number of items, such as { limit: 1000 }.')
+      throw new RangeError('toArray requires a maximum, such as { limit: 1000 }.')
     const items: T[] = []
     for await (const page of this.#pages(Number(limit))) items.push(...page.items)
     return items.slice(0, limit)
@@ -80,7 +80,7 @@ export class List<T> implements AsyncIterable<T> {
 
 /** A server that repeats a cursor, such as a cache that ignores it, would never end the list. */
 const repeatedCursor = ({ headers }: Page<unknown>) =>
-  new PetstoreError('unexpected_response', 'The service has repeated a cursor, so the list would not end.', {
+  new PetstoreError('unexpected_response', 'The service has repeated a cursor.', {
     status: 200,
     requestId: headers.get('x-request-id') ?? undefined,
   })

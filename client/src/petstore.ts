@@ -10,20 +10,20 @@ import type { RateLimit } from './scheduler.ts'
 
 /** A client of the Petstore API. Create one for each API key and share it: it respects the limits of the key. */
 export class Petstore {
-  readonly pets: Pets
-  readonly listings: Listings
-  readonly orders: Orders
-  readonly categories: Categories
-  readonly inventory: Inventory
+  declare readonly pets: Pets
+  declare readonly listings: Listings
+  declare readonly orders: Orders
+  declare readonly categories: Categories
+  declare readonly inventory: Inventory
   /** The data of the store itself. */
-  readonly profile: StoreProfile
-  readonly events: Events
-  readonly webhooks: Webhooks
-  readonly limits: Limits
-  readonly imports: Imports
-  readonly keys: Keys
-  readonly usage: Usage
-  readonly audit: Audit
+  declare readonly profile: StoreProfile
+  declare readonly events: Events
+  declare readonly webhooks: Webhooks
+  declare readonly limits: Limits
+  declare readonly imports: Imports
+  declare readonly keys: Keys
+  declare readonly usage: Usage
+  declare readonly audit: Audit
   readonly #http: Http
 
   constructor(options: PetstoreOptions)

@@ -40,7 +40,7 @@ export async function readList(response: Response): Promise<unknown> {
 export const unexpectedResponse = ({ status, headers }: Response): PetstoreError =>
   new PetstoreError(
     'unexpected_response',
-    `The response with the status ${status} is not one of the API. Check the address of the API.`,
+    `The response with the status ${status} is not one of the API. Check baseUrl.`,
     { status, requestId: headers.get('x-request-id') ?? undefined },
   )
 

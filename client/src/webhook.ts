@@ -27,7 +27,7 @@ export async function verifyWebhook(
   const timestamp = headerOf(headers, 'webhook-timestamp')
   const signatures = headerOf(headers, 'webhook-signature')
   if (!/^\d+$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds)
-    throw invalid('The time of the message is not close to the time of this machine.')
+    throw invalid('The message is too old, or from the future.')
   const text = typeof payload === 'string' ? payload : new TextDecoder().decode(payload)
   const content = new TextEncoder().encode(`${id}.${timestamp}.${text}`)
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [

@@ -41,12 +41,9 @@ export type Columns = {
 }
 
 /** No line of the file can be read. */
-export class HeadingsError extends FileError {
-  readonly headings: readonly string[]
-
+class HeadingsError extends FileError {
   constructor(problem: string, headings: readonly string[], advice?: string) {
     super(`${problem} Its columns are: ${headings.join(', ')}.${advice === undefined ? '' : ` ${advice}`}`)
-    this.headings = headings
   }
 }
 

@@ -3,6 +3,7 @@ import { browserTest } from '../support/browser.ts'
 import { assertAccessible, phone } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { addPhoto } from '../support/consoleData.ts'
+import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -47,6 +48,8 @@ describe('axe finds nothing', () => {
   browserTest('in the dialog that changes several animals', async () => {
     const names = ['Ivy', 'Iris', 'Ida']
     for (const name of names) await addPet(name, { categoryId: 2 })
+    const indexed = async () => (await api('GET', '/listings?view=staff&categoryId=2&q=Ida')).length > 0
+    await eventually('the index has the last animal', indexed)
     await visit('animals?category=2', async ({ page }) => {
       for (const name of names) await page.getByLabel(`Select ${name}`, { exact: true }).press('Space')
       await page.getByRole('button', { name: 'Change…' }).press('Enter')

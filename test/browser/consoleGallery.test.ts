@@ -195,6 +195,7 @@ describe('several animals', () => {
     const pets = []
     for (const name of names) pets.push(await addPet(name, { categoryId: 2 }))
     const [ivy, , ida] = pets
+    await indexed('categoryId=2&q=Ida')
     await visit('animals?category=2', async ({ page }) => {
       for (const name of names) await page.getByLabel(`Select ${name}`, { exact: true }).press('Space')
       await page.getByText('3 selected').waitFor()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { HeadingsError } from '../../src/imports/columns.ts'
+import { FileError } from '../../src/imports/csv/problem.ts'
 import { usualHeadings } from '../../src/imports/headings.ts'
 import { readAnimals } from '../support/importedAnimals.ts'
 
@@ -40,7 +40,7 @@ test('no CSV makes the reader fail in another way', async () => {
       try {
         await readAnimals(text)
       } catch (error) {
-        assert.ok(error instanceof HeadingsError || /^Line 1: /.test((error as Error).message), String(error))
+        assert.ok(error instanceof FileError || /^Line 1: /.test((error as Error).message), String(error))
       }
     },
   )

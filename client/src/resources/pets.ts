@@ -6,9 +6,9 @@ import { PetHistory, Photos, Profiles } from './profiles.ts'
 import { Resource } from './resource.ts'
 
 export class Pets extends Resource {
-  readonly profile: Profiles
-  readonly photos: Photos
-  readonly history: PetHistory
+  declare readonly profile: Profiles
+  declare readonly photos: Photos
+  declare readonly history: PetHistory
 
   constructor(http: Http) {
     super(http)

@@ -3,7 +3,7 @@ import type { Http } from '../http.ts'
 /** The operations of one kind of resource. */
 export class Resource {
   /** @internal */
-  protected readonly http: Http
+  declare protected readonly http: Http
 
   /** @internal */
   constructor(http: Http) {
