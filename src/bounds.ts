@@ -3,12 +3,14 @@ import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { defaultStreamBounds } from './events/stream.ts'
 import { defaultDecoderBounds } from './photos/decoder.ts'
 import { defaultJobBounds } from './schedule.ts'
+import { defaultLoadBounds } from './server/server.ts'
 import { attemptTimeoutMs } from './webhooks/webhook.ts'
 
 export const defaultBounds = {
   ...defaultStreamBounds,
   ...defaultJobBounds,
   ...defaultDecoderBounds,
+  ...defaultLoadBounds,
   /** Changes of this time are indexed together. */
   indexDelayMs: 100,
   /** How often the counts of usage are written. A crash loses those since then. */

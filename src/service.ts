@@ -22,9 +22,10 @@ import { createPetBatch } from './pets/queries.postgres.ts'
 import { PhotoDecoder } from './photos/decoder.ts'
 import { startRestoreDetector } from './restoreDetector.ts'
 import { createJobs, startSchedule } from './schedule.ts'
+import { callerOf, laneOf } from './server/lanes.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
-import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
+import { createCloseReporter, createShedReporter } from './telemetry/limitReporters.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { UsageCounter } from './usage/usageCounter.ts'
@@ -143,6 +144,7 @@ async function wire(database: Database, options: WireOptions) {
     bodyBytesForJson: bounds.bodyBytesForJson,
     pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
     admitToPages: createPageRateLimiter(clock),
+    onShed: createShedReporter(log, metrics),
     onFinished(request) {
       metrics.countRequest(request)
       usage.count(request)
@@ -180,7 +182,12 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     cache.invalidate()
   })
   const server = await listen(
-    { handle: (request) => pipeline.handle(request), onConnectionClosed: createCloseReporter(log, metrics) },
+    {
+      handle: (request) => pipeline.handle(request),
+      laneOf,
+      callerOf: (request) => callerOf(request, config.trustedProxies),
+      onConnectionClosed: createCloseReporter(log, metrics),
+    },
     config,
     {
       ...bounds,
