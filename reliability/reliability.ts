@@ -1,8 +1,11 @@
 import { parseArgs } from 'node:util'
+import { overload } from './overload/overload.ts'
+import { slowCallers } from './slowCallers/slowCallers.ts'
+import { soak } from './soak/soak.ts'
 import type { Check, Verdict } from './verdict.ts'
 
 /** The parts of the run, in order. */
-const checks: readonly Check[] = []
+const checks: readonly Check[] = [overload, soak, slowCallers]
 
 const { values } = parseArgs({
   options: {
@@ -18,7 +21,8 @@ for (const check of checks) {
   verdicts.push(
     ...(await check.run({
       isQuick: values.quick,
-      engines: values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine as 'sqlite' | 'postgres'],
+      engines:
+        values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine as 'sqlite' | 'postgres'],
       seed: Number(values.seed ?? Date.now() % 1_000_000),
       log: (line) => process.stderr.write(`${line}\n`),
     })),

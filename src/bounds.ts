@@ -3,14 +3,12 @@ import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { defaultStreamBounds } from './events/stream.ts'
 import { defaultDecoderBounds } from './photos/decoder.ts'
 import { defaultJobBounds } from './schedule.ts'
-import { defaultLoadBounds } from './server/server.ts'
 import { attemptTimeoutMs } from './webhooks/webhook.ts'
 
 export const defaultBounds = {
   ...defaultStreamBounds,
   ...defaultJobBounds,
   ...defaultDecoderBounds,
-  ...defaultLoadBounds,
   /** Changes of this time are indexed together. */
   indexDelayMs: 100,
   /** How often the counts of usage are written. A crash loses those since then. */
@@ -30,4 +28,8 @@ export type Bounds = Readonly<typeof defaultBounds> & {
   /** How late changes of other processes are noticed. The engines have different defaults. */
   readonly changePollMs?: number
   readonly replicaCheckMs?: number
+  /** When requests are rejected because there are too many. The server has the defaults. */
+  readonly inProgressMax?: number
+  readonly waitMaxMs?: number
+  readonly burstMaxMs?: number
 }
