@@ -22,6 +22,7 @@ class Callers {
   readonly #goodPerSecond: number[] = []
   readonly #startedAt = performance.now()
   #open = 0
+  #opened = 0
   #sent = 0
   #pending = 0
   #shortestRetryAfter = Number.POSITIVE_INFINITY
@@ -112,11 +113,12 @@ class Callers {
     for (;;) {
       const free = this.#free.pop()
       if (free) return free
-      if (this.#open < connectionsPerAddressMax) break
+      if (this.#open < connectionsPerAddressMax * this.#group.addresses.length) break
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
     this.#open++
-    return Connection.open(this.#port, this.#group.address)
+    const { addresses } = this.#group
+    return Connection.open(this.#port, addresses[this.#opened++ % addresses.length])
   }
 
   #give(connection: Connection): void {

@@ -6,10 +6,10 @@ export type RequestKind = {
   readonly body?: string
 }
 
-/** Callers that share an address. They use the keys and the kinds of requests in turn. */
+/** Callers that use the addresses, the keys and the kinds of requests in turn. */
 export type CallerGroup = {
   readonly name: string
-  readonly address: string
+  readonly addresses: readonly string[]
   readonly keys: readonly string[]
   readonly kinds: readonly RequestKind[]
   /** New callers, which do not wait for each other. */

@@ -6,7 +6,7 @@ import { createKey, openCheckout } from '../../bench/data/checkout.ts'
 import { copyDir, readKey, removeRunDirs } from '../../bench/data/databases.ts'
 import { fillListings, listingDatabase } from '../../bench/data/listingDatabase.ts'
 import { assignCores, type Cores, pinned } from '../../bench/host/cores.ts'
-import { cleanEnv, type Env, type Server, trackChild } from '../../bench/host/processes.ts'
+import { cleanEnv, type Env, killChildren, type Server, trackChild } from '../../bench/host/processes.ts'
 import { repositoryDir } from '../../bench/host/programs.ts'
 import { createDatabase, startDurablePostgres } from '../../bench/servers/postgres.ts'
 import { startService } from '../../bench/servers/service.ts'
@@ -25,6 +25,9 @@ export type Target = {
 export type Engine = 'sqlite' | 'postgres'
 
 const animals = 5_000
+
+// A run that fails leaves no server behind.
+process.once('exit', killChildren)
 
 export async function startTarget(engine: Engine, env: Env = {}): Promise<Target> {
   const cores = assignCores()

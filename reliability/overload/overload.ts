@@ -57,7 +57,7 @@ async function runOn(engine: Engine, { isQuick, log }: RunOptions): Promise<Verd
 
 const groupOf = (target: Target, more: Partial<CallerGroup>): CallerGroup => ({
   name: 'callers',
-  address: '127.0.0.1',
+  addresses: ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'],
   keys: [target.keys[0]],
   kinds: mixedRequests(target.animals),
   perSecond: 0,
@@ -93,8 +93,8 @@ async function measureShares(
 ): Promise<Record<string, number>> {
   // Valid ones too: requests without a valid key are rejected for their address, at little cost.
   const many = [target.keys[0], ...Array.from({ length: 9 }, (_, n) => `made-up-${n}`)]
-  const flood = { name: 'flood', address: '127.0.0.2', perSecond: 4 * capacity }
-  const calm = { keys: [target.keys[1]], perSecond: calmFactor * capacity }
+  const flood = { name: 'flood', addresses: ['127.0.0.5'], perSecond: 4 * capacity }
+  const calm = { addresses: ['127.0.0.6'], keys: [target.keys[1]], perSecond: calmFactor * capacity }
   const shareOf = async (...groups: Partial<CallerGroup>[]) => {
     const [report] = await arrive(
       target,
@@ -104,7 +104,7 @@ async function measureShares(
     return report === undefined ? 0 : report.good / report.sent
   }
   return {
-    'a key floods, from the same address': await shareOf(calm, { ...flood, address: '127.0.0.1' }),
+    'a key floods, from the same address': await shareOf(calm, { ...flood, addresses: calm.addresses }),
     'an address floods with many keys': await shareOf(calm, { ...flood, keys: many }),
   }
 }

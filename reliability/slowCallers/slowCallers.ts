@@ -41,7 +41,12 @@ type Latency = {
 /** The 99th percentile of a caller that reads an animal a hundred times a second. */
 async function normalP99(target: Target, seconds: number): Promise<Latency> {
   const kinds = mixedRequests(target.animals).filter(({ path }) => path === '/v1/pets/{id}')
-  const group = { name: 'normal', address: '127.0.0.1', keys: [target.keys[1]], perSecond: callsPerSecond }
+  const group = {
+    name: 'normal',
+    addresses: ['127.0.0.1'],
+    keys: [target.keys[1]],
+    perSecond: callsPerSecond,
+  }
   const [report] = await runArrivals(target, { seconds, groups: [{ ...group, kinds }] })
   const { '200': served = 0, ...others } = report?.statuses ?? {}
   return { p99Ms: report?.goodP99Ms ?? Number.NaN, served, others }

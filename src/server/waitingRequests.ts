@@ -10,7 +10,7 @@ export type WaitBounds = {
 type Entry<T> = Caller & { readonly item: T; readonly addedAt: number }
 
 /** A request of a caller below its share may wait for this many times longer. */
-const patience = 2
+const patience = 4
 
 /**
  * Requests that wait, in the order of arrival. The oldest one is overdue when it has waited for too long, unless its caller

@@ -15,6 +15,7 @@ const turnsOf = (perTurnMax: number, run: (item: number) => void, more: Settings
     laneOf: () => 'read',
     callerOf: () => ({ address: 'a', key: 'k' }),
     isComplete: () => true,
+    now: () => 0,
     ...more,
   })
 
