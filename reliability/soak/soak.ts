@@ -20,7 +20,7 @@ const quickSeconds = 20
 const samplesMax = 60
 /** Growth over the second half of the run that counts as level. A quick run has few samples, and the heap still grows. */
 const growthMax = 0.1
-const quickGrowthMax = 0.35
+const quickGrowthMax = 0.2
 
 export const soak: Check = {
   name: 'soak',
