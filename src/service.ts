@@ -23,17 +23,17 @@ import { createPetBatch } from './pets/queries.postgres.ts'
 import { PhotoDecoder } from './photos/decoder.ts'
 import { startRestoreDetector } from './restoreDetector.ts'
 import { createJobs, startSchedule } from './schedule.ts'
+import { callerOf, laneOf } from './server/lanes.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
-import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
+import { createCloseReporter, createShedReporter } from './telemetry/limitReporters.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { reportStorageFaults } from './telemetry/storageFaults.ts'
 import { UsageCounter } from './usage/usageCounter.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
 import { isDelivered } from './webhooks/webhook.ts'
 import { createPages } from './webPages.ts'
-
-const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
 
 export type Service = {
   readonly port: number
@@ -150,6 +150,7 @@ async function wire(database: Database, options: WireOptions) {
     bodyBytesForJson: bounds.bodyBytesForJson,
     pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
     admitToPages: createPageRateLimiter(clock),
+    onShed: createShedReporter(log, metrics),
     onFinished(request) {
       metrics.countRequest(request)
       usage.count(request)
@@ -187,7 +188,12 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     cache.invalidate()
   })
   const server = await listen(
-    { handle: (request) => pipeline.handle(request), onConnectionClosed: createCloseReporter(log, metrics) },
+    {
+      handle: (request) => pipeline.handle(request),
+      laneOf,
+      callerOf: (request) => callerOf(request, config.trustedProxies),
+      onConnectionClosed: createCloseReporter(log, metrics),
+    },
     config,
     {
       ...bounds,
@@ -235,12 +241,3 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
   }
   return { port: server.port, newOperatorKey, failed, stop, stopProgress }
 }
-
-/** Resolves when the disk has failed for good. */
-const reportStorageFaults = (database: Database, log: Log): Promise<void> =>
-  new Promise((resolve) => {
-    database.onStorageFault(({ kind, message, error }) => {
-      log[faultLevels[kind]]({ err: error }, message)
-      if (kind === 'failed') resolve()
-    })
-  })

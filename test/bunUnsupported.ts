@@ -28,6 +28,16 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
+    file: 'test/http/overload.test.ts',
+    reason: 'Bun has no queue of requests.',
+    tests: [
+      'a change beyond what can be in progress gets an early 503',
+      'it is rejected before authentication, and a web page can read the response',
+      'it counts for no key and is in one metric and one line of the log',
+      'reads and probes go on, and so does what is in progress',
+    ],
+  },
+  {
     file: 'test/http/protocolErrors.test.ts',
     reason: 'Bun responds to requests that are not valid HTTP itself.',
     tests: [

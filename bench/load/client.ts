@@ -20,8 +20,8 @@ export class Connection {
     socket.on('close', () => this.#fail(new Error('The server closed the connection.')))
   }
 
-  static async open(port: number): Promise<Connection> {
-    const socket = connect(port, '127.0.0.1')
+  static async open(port: number, localAddress = '127.0.0.1'): Promise<Connection> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress })
     await once(socket, 'connect')
     return new Connection(socket)
   }

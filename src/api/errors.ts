@@ -148,6 +148,8 @@ export function toApiError(thrown: unknown): ApiError {
 }
 
 const protocolMessages: Record<RequestProblem, string> = {
+  overloaded:
+    'The service has more requests than it can process. This one was not processed. Retry after "Retry-After".',
   invalid_http: 'The request is not valid HTTP/1.1.',
   invalid_target: 'The Host header or the request target is not valid.',
   connect_method: 'CONNECT is not supported. This is not a proxy.',
@@ -159,9 +161,10 @@ const protocolMessages: Record<RequestProblem, string> = {
 
 const protocolStatuses: Partial<Record<RequestProblem, 408 | 431>> = { headers_too_large: 431, timeout: 408 }
 
-/** The error for a request that the server could not read. `time` is what its body may take. */
+/** The error for a request that the server could not read or serve. `time` is what its body may take. */
 export function protocolError(problem: RequestProblem, time?: BodyTime): ApiError {
   const message = problem === 'timeout' && time ? slowBodyMessage(time) : protocolMessages[problem]
+  if (problem === 'overloaded') return new ApiError(apiErrors.unavailable, message)
   const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
   const isTooLarge = problem === 'chunk_extensions_too_large'
   const definition = isTooLarge ? apiErrors.body_too_large : apiErrors.validation_failed

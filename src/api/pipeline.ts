@@ -43,12 +43,17 @@ export type PipelineOptions = ExecuteOptions & {
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
   admitToPages(address: string, allowance: PageAllowance | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
+  /** A request was rejected because there are too many others. It is counted and logged for no key. */
+  onShed(address: string): void
 }
 
 const pathsOfApi = `${basePath}/`
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
 const noParams: Route['params'] = {}
+const overload = protocolError('overloaded')
+/** Made once: rejecting a request must take much less time than serving it. */
+const overloadResponse = prepareResponse(respond(overload.status, overload.body, overload.headers))
 
 /** The steps that every request goes through, in order. */
 export class Pipeline {
@@ -93,10 +98,12 @@ export class Pipeline {
   #runSteps(state: RequestState): MaybePromise<PreparedResponse> {
     const { authenticator } = this.#options
     const { problem, method } = state.request
-    if (problem) throw protocolError(problem) // 400, 408, 413, 431
+    const isOverload = problem === 'overloaded'
+    if (problem && !isOverload) throw protocolError(problem) // 400, 408, 413, 431
     return chain(allowKnownOrigin(state.origin, authenticator), (cors) => {
       state.extraHeaders = cors
       if (method === 'OPTIONS') return optionsResponse(state.request, state.route, cors) // 404
+      if (isOverload) return overloadResponse // 503
       // Counted for the rate limit.
       return chain(authenticate(state, authenticator), (auth) => this.#runOperation(state, auth))
     })
@@ -118,8 +125,9 @@ export class Pipeline {
 
   #finish(state: RequestState, prepared: PreparedResponse): ApiResponse {
     const response = conditionalResponse(state.request, prepared) // 304, HEAD
-    this.#report(state, response.status)
     const { requestId, extraHeaders, address } = state
+    if (prepared === overloadResponse) this.#options.onShed(address)
+    else this.#report(state, response.status)
     const rates = state.rateLimitHeaders ?? this.#options.authenticator.rateLimitHeadersFor(address)
     const headers = [...response.headers, ...rates, 'X-Request-Id', requestId]
     if (extraHeaders) headers.push(...headerBlock(extraHeaders))

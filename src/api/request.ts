@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
-/** Why the server could not read a request as HTTP. */
+/** Why the server could not read a request as HTTP, or that it has too many others to serve it. */
 export type RequestProblem =
+  | 'overloaded'
   | 'invalid_http'
   | 'invalid_target'
   | 'connect_method'

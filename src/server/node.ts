@@ -37,7 +37,7 @@ const requestsPerTurnMax = 100
 
 /** An HTTP server on Node that closes the connections of slow, oversized and idle clients. */
 export async function listenOnNode(
-  { handle, onConnectionClosed = () => {} }: Handlers,
+  { handle, laneOf = () => 'read', callerOf, onConnectionClosed = () => {} }: Handlers,
   { host, port }: ListenAddress,
   given: ListenBounds,
 ): Promise<RunningServer> {
@@ -47,15 +47,27 @@ export async function listenOnNode(
     reject: (socket, problem) => reject(socket, problem),
   })
 
-  const turns = new Turns(serve, requestsPerTurnMax)
-  function serve(request: NodeRequest): void {
+  const turns = new Turns<NodeRequest>({
+    bounds,
+    perTurnMax: requestsPerTurnMax,
+    run: serve,
+    shed(request) {
+      request.problem ??= 'overloaded'
+      void serve(request)
+    },
+    laneOf,
+    callerOf: callerOf ?? (({ remoteAddress }) => ({ address: remoteAddress, key: remoteAddress })),
+    isComplete: ({ isComplete }) => isComplete,
+    accepted: () => connections.accepted,
+  })
+  function serve(request: NodeRequest): MaybePromise<void> {
     // Closed while it waited.
     if (request.response.destroyed) return
     const write = (handled: ApiResponse) => {
       writeResponse(request, handled, shutdown.isStopping)
       closeIfStalled(request.response, bounds.stalledMs)
     }
-    run(request.response, () => {
+    return run(request.response, () => {
       const handled = chain(shutdown.listenerClosed, () => handle(request))
       // What was read together with the request is parsed first: the body may be part of it.
       return request.isComplete ? chain(handled, write) : Promise.resolve(handled).then(write)
@@ -108,10 +120,10 @@ export async function listenOnNode(
 }
 
 /** The client must not wait for a response that cannot be written. */
-function run(target: ServerResponse | Socket, respond: () => MaybePromise<void>): void {
+function run(target: ServerResponse | Socket, respond: () => MaybePromise<void>): MaybePromise<void> {
   try {
     const responded = respond()
-    if (responded instanceof Promise) responded.catch(() => target.destroy())
+    if (responded instanceof Promise) return responded.catch(() => void target.destroy())
   } catch {
     target.destroy()
   }

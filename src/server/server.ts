@@ -1,6 +1,7 @@
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { MaybePromise } from '../maybePromise.ts'
+import type { Caller, Lane } from './lanes.ts'
 
 export type RunningServer = {
   readonly port: number
@@ -11,6 +12,8 @@ export type RunningServer = {
 export type Handlers = {
   /** Serves every request, also one that is not valid HTTP. Fails only if even an error response is impossible. */
   handle(request: ApiRequest): MaybePromise<ApiResponse>
+  laneOf?(request: ApiRequest): Lane
+  callerOf?(request: ApiRequest): Caller
   onConnectionClosed?(reason: ConnectionCloseReason, address: string): void
 }
 
@@ -20,7 +23,11 @@ export type ConnectionCloseReason = (typeof connectionCloseReasons)[number]
 
 export type ListenAddress = { readonly host: string; readonly port: number }
 
+/** Beyond these, requests are rejected until there are fewer; see docs/decisions/0060-load-shedding.md. */
+export const defaultLoadBounds = { inProgressMax: 500, waitMaxMs: 200, burstMaxMs: 1_000 }
+
 export const defaultListenBounds = {
+  ...defaultLoadBounds,
   /** How long a client may take to send the headers of a request. */
   headersMs: 5_000,
   /** How long a connection may be idle. */

@@ -1,37 +1,197 @@
+import type { MaybePromise } from '../maybePromise.ts'
+import type { Caller, Lane } from './lanes.ts'
+import { type WaitBounds, WaitingRequests } from './waitingRequests.ts'
+
+type TurnBounds = WaitBounds & {
+  /** The requests of a lane that are in progress at the same time, without those whose body is still arriving. */
+  readonly inProgressMax: number
+}
+
+type TurnOptions<T> = {
+  readonly bounds: TurnBounds
+  readonly perTurnMax: number
+  /** The request is in progress until the promise settles. */
+  run(item: T): MaybePromise<void>
+  /** Rejects a request that has waited for too long. */
+  shed(item: T): void
+  laneOf(item: T): Lane
+  callerOf(item: T): Caller
+  /** Whether all of it has arrived. */
+  isComplete(item: T): boolean
+  /** Connections accepted so far. */
+  accepted?(): number
+  /** Milliseconds of a monotonic clock. */
+  now?(): number
+}
+
+/** The time for the requests of one turn. The one that exceeds it is completed. */
+const turnMaxMs = 5
+/** The part of it that rejections can take. With more of them than that, some of the newest requests are still served. */
+const shedMaxMs = 2
 /**
- * Runs a limited number of items in a turn of the event loop. Further ones wait for the next turns, in order. Without the
- * limit, libuv reads from busy connections up to 48 times in a turn, and immediates and timers wait for seconds.
+ * libuv accepts one connection in a turn. While there are more, this many turns run no requests: otherwise new callers would
+ * wait for as many turns as there are callers before them, and get no response at all.
+ */
+const acceptTurnsMax = 20
+/** Requests of one turn that do not respond at once. */
+const stepsMax = 50
+/** Requests that wait for others in progress are looked at again after this time. */
+const recheckMs = 50
+
+class LaneState<T> {
+  readonly waiting: WaitingRequests<T>
+  readonly inProgress = new Set<T>()
+  /** How many more can run in this turn. */
+  room = Number.POSITIVE_INFINITY
+
+  constructor(bounds: TurnBounds) {
+    this.waiting = new WaitingRequests(bounds)
+  }
+
+  get isRunnable(): boolean {
+    return this.room > 0 && this.waiting.length > 0
+  }
+
+  measureRoom(max: number, isComplete: (item: T) => boolean): void {
+    let count = this.inProgress.size
+    // A body that arrives slowly takes no room. Counted only if it can make a difference.
+    if (count >= max)
+      count = this.inProgress
+        .values()
+        .filter(isComplete)
+        .reduce((sum) => sum + 1, 0)
+    this.room = max - count
+  }
+}
+
+/**
+ * Runs a limited number of requests in a turn of the event loop. Further ones wait for the next turns, in order. Without the
+ * limit, libuv reads from busy connections up to 48 times in a turn, and immediates and timers wait for seconds. Requests
+ * that have waited for too long are rejected instead.
  */
 export class Turns<T> {
-  readonly #run: (item: T) => void
-  readonly #perTurnMax: number
-  readonly #waiting: T[] = []
+  readonly #options: TurnOptions<T>
+  readonly #now: () => number
+  readonly #lanes: Readonly<Record<Lane, LaneState<T>>>
   #left: number
+  #leftInTurn = 0
+  #turnEndsAt = 0
   #isScheduled = false
+  #accepted = 0
+  #acceptTurns = 0
+  #recheck: NodeJS.Timeout | undefined
 
-  constructor(run: (item: T) => void, perTurnMax: number) {
-    this.#run = run
-    this.#perTurnMax = perTurnMax
-    this.#left = perTurnMax
+  constructor(options: TurnOptions<T>) {
+    this.#options = options
+    this.#left = options.perTurnMax
+    this.#now = options.now ?? (() => performance.now())
+    const lane = () => new LaneState<T>(options.bounds)
+    this.#lanes = { probe: lane(), read: lane(), write: lane() }
   }
 
   add(item: T): void {
-    if (!this.#isScheduled) {
-      this.#isScheduled = true
-      setImmediate(this.#startTurn)
-    }
-    if (this.#left === 0) return void this.#waiting.push(item)
+    const now = this.#now()
+    if (!this.#isScheduled) this.#beginTurn(now)
+    this.#schedule()
+    const lane = this.#lanes[this.#options.laneOf(item)]
+    const mustWait = this.#left === 0 || lane.room <= 0 || lane.waiting.length > 0 || now > this.#turnEndsAt
+    if (mustWait) return void lane.waiting.push(item, this.#options.callerOf(item), now)
     this.#left--
-    this.#run(item)
+    this.#run(lane, item)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(this.#startTurn)
+  }
+
+  #beginTurn(now: number): void {
+    const { bounds, isComplete } = this.#options
+    this.#lanes.read.measureRoom(bounds.inProgressMax, isComplete)
+    this.#lanes.write.measureRoom(bounds.inProgressMax, isComplete)
+    this.#turnEndsAt = now + turnMaxMs
   }
 
   readonly #startTurn = (): void => {
+    if (this.#mustAcceptFirst()) return void setImmediate(this.#startTurn)
+    this.#beginTurn(this.#now())
     // What is added now waits behind the others.
     this.#left = 0
-    const taken = this.#waiting.splice(0, this.#perTurnMax)
-    for (const item of taken) this.#run(item)
-    this.#isScheduled = this.#waiting.length > 0
-    if (this.#isScheduled) setImmediate(this.#startTurn)
-    else this.#left = this.#perTurnMax - taken.length
+    this.#leftInTurn = this.#options.perTurnMax
+    this.#shedOverdue()
+    this.#runStep()
+    const lanes = Object.values(this.#lanes)
+    const runnable = lanes.reduce((sum, lane) => sum + (lane.isRunnable ? lane.waiting.length : 0), 0)
+    if (runnable > 0) {
+      setImmediate(this.#startTurn)
+      for (let steps = Math.min(runnable, stepsMax); steps > 0; steps--) setImmediate(this.#runStep)
+      return
+    }
+    this.#isScheduled = false
+    this.#left = this.#leftInTurn
+    if (lanes.some(({ waiting }) => waiting.length > 0))
+      this.#recheck ??= setTimeout(this.#recheckLanes, recheckMs)
+  }
+
+  /**
+   * Runs requests up to the first that does not respond at once. Much of its work follows in microtasks, which Node runs
+   * between two immediates: only then is its time known.
+   */
+  readonly #runStep = (): void => {
+    while (this.#leftInTurn > 0 && this.#now() <= this.#turnEndsAt) {
+      const lane = this.#nextLane()
+      if (!lane) return
+      this.#leftInTurn--
+      if (this.#runNext(lane)) return
+    }
+  }
+
+  #mustAcceptFirst(): boolean {
+    const accepted = this.#options.accepted?.() ?? 0
+    const hasAccepted = accepted !== this.#accepted
+    this.#accepted = accepted
+    this.#acceptTurns = hasAccepted && this.#acceptTurns < acceptTurnsMax ? this.#acceptTurns + 1 : 0
+    return this.#acceptTurns > 0 && this.#left === 0
+  }
+
+  readonly #recheckLanes = (): void => {
+    this.#recheck = undefined
+    this.#schedule()
+  }
+
+  #shedOverdue(): void {
+    const endsAt = this.#now() + shedMaxMs
+    for (const { waiting } of [this.#lanes.read, this.#lanes.write])
+      for (let now = this.#now(); now < endsAt && waiting.isOverdue(now); now = this.#now())
+        this.#options.shed(waiting.shift() as T)
+  }
+
+  /** The lane whose oldest request is next. */
+  #nextLane(): LaneState<T> | undefined {
+    const { probe, read, write } = this.#lanes
+    const older = write.isRunnable && write.waiting.oldestAt < read.waiting.oldestAt ? write : read
+    return [probe, older, write].find(({ isRunnable }) => isRunnable)
+  }
+
+  #runNext(lane: LaneState<T>): boolean {
+    const { waiting } = lane
+    // If the oldest one cannot be served in time, the newest one still can.
+    const isLate = lane !== this.#lanes.probe && waiting.isOverdue(this.#now())
+    return this.#run(lane, (isLate ? waiting.pop() : waiting.shift()) as T)
+  }
+
+  /** Returns whether it is still in progress. */
+  #run(lane: LaneState<T>, item: T): boolean {
+    const running = this.#options.run(item)
+    if (!(running instanceof Promise)) return false
+    lane.room--
+    lane.inProgress.add(item)
+    const end = () => {
+      lane.inProgress.delete(item)
+      if (lane.waiting.length > 0) this.#schedule()
+    }
+    running.then(end, end)
+    return true
   }
 }

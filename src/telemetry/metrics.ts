@@ -14,6 +14,8 @@ const help = {
   petstore_deprecated_requests_total: 'Uses of deprecated operations, by operation and key.',
   petstore_webhook_attempts_total: 'Attempts to deliver a message to a webhook, by how they ended.',
   petstore_connections_closed_total: `Connections closed to stay within a bound, by reason: ${connectionCloseReasons.join(', ')}.`,
+  petstore_requests_shed_total:
+    'Requests rejected early because there were too many. They are in no other metric.',
   petstore_request_duration_seconds: 'Time to respond to a request of the API, by operation and status.',
   petstore_writes_waiting: 'Writes that wait for their commit.',
   petstore_database_connections_busy: 'Connections to PostgreSQL in use.',
@@ -32,6 +34,7 @@ export class Metrics {
   readonly closedConnections = new EventCounter('petstore_connections_closed_total', 'reason').from0(
     connectionCloseReasons,
   )
+  readonly shedRequests = new EventCounter('petstore_requests_shed_total')
   readonly #errors = new EventCounter('petstore_refusals_total', 'code').from0(Object.keys(apiErrors))
   readonly #deprecatedUses = new EventCounter('petstore_deprecated_requests_total', 'operation', 'key_id')
   readonly #latency = new DurationHistogram('petstore_request_duration_seconds', 'operation', 'status')
@@ -54,8 +57,11 @@ export class Metrics {
     // From the first request on: a service whose metrics are never read does not sample its event loop.
     this.#processText ??= measureProcess()
     const processText = await this.#processText()
-    const counters = [this.#errors, this.bans, this.#deprecatedUses, this.attempts, this.closedConnections]
-    const texts = [...counters, this.#latency].map((metric) => metric.text(help[metric.name as MetricName]))
+    const counters = [this.#errors, this.bans, this.#deprecatedUses, this.attempts]
+    const bounds = [this.closedConnections, this.shedRequests]
+    const texts = [...counters, ...bounds, this.#latency].map((metric) =>
+      metric.text(help[metric.name as MetricName]),
+    )
     return [processText, ...texts, ...databaseTexts(this.#databaseStats())].join('')
   }
 

@@ -30,6 +30,11 @@ const pictureSchema = z
 /** What the operations have done. `GET /test/state` shows it, because the service may be another process. */
 const state = { prepared: 0, transactions: 0 }
 let released = Promise.withResolvers<void>()
+/** Ends the preparations that wait, in this process. */
+export function releasePreparations(): void {
+  released.resolve()
+  released = Promise.withResolvers()
+}
 /** The first transactions of requests with this text fail as PostgreSQL reports a concurrent change. */
 const failuresOf = new Map<string, number>()
 
@@ -108,8 +113,7 @@ export const operations: Operation[] = [
     summary: 'End the preparations that wait',
     responses: { 204: { description: 'They have ended.' } },
     async write() {
-      released.resolve()
-      released = Promise.withResolvers()
+      releasePreparations()
       return respond(204)
     },
   }),

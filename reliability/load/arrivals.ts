@@ -1,0 +1,162 @@
+/**
+ * Callers that arrive at a fixed rate and do not wait for each other. Each takes a free connection of its group, or opens
+ * one. A caller whose response takes longer than its limit gives up and closes its connection. Prints one line of JSON.
+ */
+import { Connection, serializeRequest } from '../../bench/load/client.ts'
+import { percentile } from '../../bench/statistics.ts'
+import type { ArrivalPlan, CallerGroup, GroupReport, RequestKind } from './plan.ts'
+
+const limitMs = 2_000
+const tickMs = 1
+/** Below the limit of connections for each address. */
+const connectionsPerAddressMax = 1_900
+
+class Callers {
+  readonly #group: CallerGroup
+  readonly #port: number
+  readonly #free: Connection[] = []
+  readonly #waiting: (() => void)[] = []
+  readonly #goodMs: number[] = []
+  readonly #rejectedMs: number[] = []
+  readonly #statuses: Record<string, number> = {}
+  readonly #goodPerSecond: number[] = []
+  readonly #startedAt = performance.now()
+  #open = 0
+  #opened = 0
+  #sent = 0
+  #pending = 0
+  #shortestRetryAfter = Number.POSITIVE_INFINITY
+
+  constructor(port: number, group: CallerGroup) {
+    this.#port = port
+    this.#group = group
+  }
+
+  get isIdle(): boolean {
+    return this.#pending === 0
+  }
+
+  /** Sends the requests that are due. */
+  arrive(elapsedMs: number): void {
+    const due = Math.floor((elapsedMs / 1000) * this.#group.perSecond)
+    while (this.#sent < due) void this.#call(this.#sent++)
+  }
+
+  /** Callers that send their next request when they have a response, to measure the capacity. */
+  async repeat(endsAt: number): Promise<void> {
+    const repeatedly = async () => {
+      while (performance.now() < endsAt) await this.#call(this.#sent++)
+    }
+    await Promise.all(Array.from({ length: this.#group.callers ?? 0 }, repeatedly))
+  }
+
+  report(seconds: number): GroupReport {
+    const { name, perSecond } = this.#group
+    const good = this.#goodMs.length
+    return {
+      name,
+      perSecond,
+      sent: this.#sent,
+      good,
+      goodPerSecond: good / seconds,
+      bySecond: Array.from(this.#goodPerSecond, (count) => count ?? 0),
+      statuses: this.#statuses,
+      goodP50Ms: percentile(this.#goodMs, 0.5),
+      goodP99Ms: percentile(this.#goodMs, 0.99),
+      rejectedP50Ms: percentile(this.#rejectedMs, 0.5),
+      hasRetryAfter: this.#shortestRetryAfter >= 1,
+      connections: this.#open,
+    }
+  }
+
+  async #call(index: number): Promise<void> {
+    const arrivedAt = performance.now()
+    this.#pending++
+    let connection: Connection | undefined
+    const timer = setTimeout(() => connection?.close(), limitMs)
+    try {
+      connection = await this.#connection()
+      const leftMs = limitMs - (performance.now() - arrivedAt)
+      if (leftMs <= 0) throw new Error('timeout')
+      const { status, head } = await connection.send(this.#text(index))
+      this.#count(status, head, performance.now() - arrivedAt)
+      this.#give(connection)
+    } catch {
+      const isLate = performance.now() - arrivedAt >= limitMs
+      this.#tally(isLate ? 'timeout' : 'closed')
+      this.#drop(connection)
+    }
+    clearTimeout(timer)
+    this.#pending--
+  }
+
+  #count(status: number, head: string, ms: number): void {
+    this.#tally(ms <= limitMs ? String(status) : 'timeout')
+    if (ms > limitMs) return
+    if (status !== 503) {
+      this.#goodMs.push(ms)
+      const second = Math.floor((performance.now() - this.#startedAt) / 1000)
+      this.#goodPerSecond[second] = (this.#goodPerSecond[second] ?? 0) + 1
+      return
+    }
+    this.#rejectedMs.push(ms)
+    const seconds = Number(/\r\nretry-after: *(\d+)/i.exec(head)?.[1] ?? 0)
+    this.#shortestRetryAfter = Math.min(this.#shortestRetryAfter, seconds)
+  }
+
+  #tally(outcome: string): void {
+    this.#statuses[outcome] = (this.#statuses[outcome] ?? 0) + 1
+  }
+
+  /** The last one that became free. Others may be closed as idle. */
+  async #connection(): Promise<Connection> {
+    for (;;) {
+      const free = this.#free.pop()
+      if (free) return free
+      if (this.#open < connectionsPerAddressMax * this.#group.addresses.length) break
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    this.#open++
+    const { addresses } = this.#group
+    return Connection.open(this.#port, addresses[this.#opened++ % addresses.length])
+  }
+
+  #give(connection: Connection): void {
+    this.#free.push(connection)
+    this.#waiting.shift()?.()
+  }
+
+  #drop(connection: Connection | undefined): void {
+    connection?.close()
+    this.#open--
+    this.#waiting.shift()?.()
+  }
+
+  #text(index: number): string {
+    const { kinds, keys } = this.#group
+    const kind = kinds[index % kinds.length] as RequestKind
+    const key = keys[index % keys.length] as string
+    const number = String(index)
+    const id = String(1 + ((index * 7_919) % kind.ids))
+    const path = kind.path.replace('{id}', id).replace('{n}', number)
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      ...(kind.body && { 'Content-Type': 'application/json' }),
+    }
+    return serializeRequest(kind.method, path, headers, kind.body?.replace('{n}', number))
+  }
+}
+
+const plan: ArrivalPlan = JSON.parse(process.env.RELIABILITY_PLAN ?? '')
+const groups = plan.groups.map((group) => new Callers(plan.port, group))
+const startedAt = performance.now()
+const endMs = plan.seconds * 1000
+for (const group of groups) void group.repeat(startedAt + endMs)
+const timer = setInterval(() => {
+  const elapsedMs = performance.now() - startedAt
+  for (const group of groups) group.arrive(Math.min(elapsedMs, endMs))
+  if (elapsedMs < endMs || !groups.every(({ isIdle }) => isIdle)) return
+  clearInterval(timer)
+  console.log(JSON.stringify(groups.map((group) => group.report(plan.seconds))))
+  process.exit()
+}, tickMs)

@@ -1,0 +1,44 @@
+/** A request that callers repeat: `{id}` in the path is an id from 1 to `ids`, `{n}` the number of the request. */
+export type RequestKind = {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly path: string
+  readonly ids: number
+  readonly body?: string
+}
+
+/** Callers that use the addresses, the keys and the kinds of requests in turn. */
+export type CallerGroup = {
+  readonly name: string
+  readonly addresses: readonly string[]
+  readonly keys: readonly string[]
+  readonly kinds: readonly RequestKind[]
+  /** New callers, which do not wait for each other. */
+  readonly perSecond: number
+  /** Callers that send one request after another. */
+  readonly callers?: number
+}
+
+export type ArrivalPlan = {
+  readonly port: number
+  readonly seconds: number
+  readonly groups: readonly CallerGroup[]
+}
+
+export type GroupReport = {
+  readonly name: string
+  readonly perSecond: number
+  readonly sent: number
+  /** Responses within the time limit, except 503. */
+  readonly good: number
+  readonly goodPerSecond: number
+  /** By the second of the run. */
+  readonly bySecond: readonly number[]
+  /** Responses by status, `timeout` and `closed`. */
+  readonly statuses: Readonly<Record<string, number>>
+  readonly goodP50Ms: number
+  readonly goodP99Ms: number
+  readonly rejectedP50Ms: number
+  /** Whether every 503 had a `Retry-After` of at least a second. */
+  readonly hasRetryAfter: boolean
+  readonly connections: number
+}

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { removeRunDirs } from '../../bench/data/databases.ts'
+import { cleanEnv, type Env, trackChild } from '../../bench/host/processes.ts'
+import type { Engine } from '../load/target.ts'
+import type { Check, RunOptions, Verdict } from '../verdict.ts'
+import { startSoakLoad } from './load.ts'
+import { type ProcessSample, type Sample, type Slope, slopesOf } from './samples.ts'
+import { openStore } from './store.ts'
+
+const adminKey = 'the-admin-key-of-the-soak-of-the-service'
+/** Events are kept for 30 days: half of the run. */
+const simulatedSeconds = 60 * 86_400
+const fullSeconds = 30 * 60
+const quickSeconds = 20
+const samplesMax = 60
+/** Growth over the second half of the run that counts as level. A quick run has few samples, and the heap still grows. */
+const growthMax = 0.1
+const quickGrowthMax = 0.2
+
+export const soak: Check = {
+  name: 'soak',
+  async run(options) {
+    const engines = options.isQuick ? options.engines.slice(0, 1) : options.engines
+    // At the same time: the load is low.
+    const verdicts = await Promise.all(engines.map((engine) => soakOn(engine, options)))
+    removeRunDirs()
+    return verdicts
+  },
+}
+
+async function soakOn(engine: Engine, { isQuick, log }: RunOptions): Promise<Verdict> {
+  const seconds = isQuick ? quickSeconds : fullSeconds
+  const store = await openStore(engine)
+  const server = await startServer(store.env, simulatedSeconds / seconds)
+  try {
+    const load = await startSoakLoad(server.base, adminKey)
+    const samples: Sample[] = []
+    const startedAt = performance.now()
+    const elapsed = () => (performance.now() - startedAt) / 1000
+    while (elapsed() < seconds) {
+      await pause((seconds * 1000) / samplesMax)
+      const files = readdirSync(`/proc/${server.pid}/fd`).length
+      samples.push({ atSeconds: elapsed(), files, ...(await server.sample()), ...(await store.measure()) })
+      if (!isQuick && samples.length % 6 === 0) log(`soak, ${engine}: ${JSON.stringify(samples.at(-1))}`)
+    }
+    await load.stop()
+    const { requests, failed, delivered, streamed } = load.counts
+    const slopes = slopesOf(samples)
+    const max = isQuick ? quickGrowthMax : growthMax
+    return {
+      promise: `Memory, handles, files and tables level off (${engine})`,
+      method: `${seconds} s of mixed load with orders, holds, retention, a webhook and 10 event streams, while the clock of the service passes 60 days; growth over the second half by least squares, at most ${100 * max} %`,
+      figures: `${slopes.map(describe).join(', ')}; ${requests} requests, ${failed} failed, ${delivered} webhook messages, ${streamed} streamed events`,
+      isHeld: slopes.every(({ growth }) => growth <= max) && failed === 0 && delivered > 0 && streamed > 0,
+    }
+  } finally {
+    await server.stop()
+    await store.close()
+  }
+}
+
+function describe({ name, mean, growth }: Slope): string {
+  const value = mean > 1e6 ? `${(mean / 1e6).toFixed(1)} M` : mean.toFixed(0)
+  return `${name} ${value} (${growth >= 0 ? '+' : ''}${(100 * growth).toFixed(1)} %)`
+}
+
+async function startServer(databaseEnv: Env, speed: number) {
+  const file = fileURLToPath(new URL('server.ts', import.meta.url))
+  const env = cleanEnv({
+    ...databaseEnv,
+    PORT: '0',
+    PETSTORE_ADMIN_KEY: adminKey,
+    PETSTORE_WEBHOOK_ALLOW: '127.0.0.0/8',
+    PETSTORE_LOG_LEVEL: 'error',
+    RELIABILITY_SPEED: String(speed),
+  })
+  const child = spawn(process.execPath, ['--expose-gc', file], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+  trackChild(child)
+  const lines = createInterface(child.stdout)
+  const nextLine = async () => ((await once(lines, 'line')) as [string])[0]
+  const base = await nextLine()
+  return {
+    base,
+    pid: child.pid ?? 0,
+    async sample(): Promise<ProcessSample> {
+      const line = nextLine()
+      child.stdin.write('\n')
+      return JSON.parse(await line)
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import type { BlockList } from 'node:net'
+import { addressGroup, clientAddress } from '../api/clientAddress.ts'
+import type { ApiRequest } from '../api/request.ts'
+
+/** Requests wait in separate lanes: changes that wait for a disk do not hold back reads. Probes never wait for others. */
+export type Lane = 'probe' | 'read' | 'write'
+
+/** Who sends a request, as far as it is known before authentication. */
+export type Caller = {
+  readonly address: string
+  /** The credentials as they were sent, or the address if there are none. */
+  readonly key: string
+}
+
+/** An overloaded service must still be observed. */
+const probes = new Set(['/healthz', '/readyz', '/metrics'])
+const changes = new Set(['POST', 'PATCH', 'DELETE'])
+
+export const laneOf = ({ method, target }: ApiRequest): Lane =>
+  changes.has(method) ? 'write' : probes.has(target) ? 'probe' : 'read'
+
+export function callerOf(request: ApiRequest, trustedProxies: BlockList): Caller {
+  const forwardedFor = request.header('x-forwarded-for')
+  const address = addressGroup(clientAddress(request.remoteAddress, forwardedFor, trustedProxies))
+  return { address, key: request.header('authorization') ?? address }
+}
