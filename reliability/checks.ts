@@ -5,5 +5,5 @@ import { slowCallers } from './slowCallers/slowCallers.ts'
 import { soak } from './soak/soak.ts'
 import type { Check } from './verdict.ts'
 
-/** The parts of the run, in order. */
-export const checks: readonly Check[] = [histories, overload, soak, slowCallers, crashes]
+/** The parts of the run, in order: those that need the whole machine first. */
+export const checks: readonly Check[] = [overload, slowCallers, soak, histories, crashes]

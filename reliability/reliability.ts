@@ -5,7 +5,8 @@ import { type Options, readOptions, UsageError, usage } from './options.ts'
 import { formatTable, writeDocument } from './report.ts'
 import { runChecks } from './runChecks.ts'
 
-const limitMs = { full: 60 * 60_000, quick: 4 * 60_000 }
+/** A short run takes less than 4 minutes on 2 cores. Slow machines have more time. */
+const limitMs = { full: 60 * 60_000, quick: 10 * 60_000 }
 const startedAt = performance.now()
 const elapsedSeconds = () => (performance.now() - startedAt) / 1000
 
@@ -30,7 +31,7 @@ async function main({ only, outDir, ...options }: Options): Promise<number> {
   console.log(`\n${formatTable(verdicts)}`)
   if (outDir !== undefined)
     writeDocument(resolve(outDir), verdicts, { seed: options.seed, seconds: elapsedSeconds() })
-  return verdicts.every(({ isHeld }) => isHeld) ? 0 : 1
+  return verdicts.every(({ isHeld, isMeasurement }) => isHeld || (isMeasurement && options.isQuick)) ? 0 : 1
 }
 
 try {

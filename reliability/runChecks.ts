@@ -3,33 +3,42 @@ import type { Check, RunOptions, Verdict } from './verdict.ts'
 
 const timeIsUp = Symbol('time is up')
 
-/** Runs checks one after another. A check that fails, or for which no time is left, is a promise that was not kept. */
+/**
+ * Runs checks one after another, and those in the background at the same time. A check that fails, or for which no time is
+ * left, is a promise that was not kept.
+ */
 export async function runChecks(
   checks: readonly Check[],
   options: RunOptions,
   limitMs: number,
 ): Promise<Verdict[]> {
-  const verdicts: Verdict[] = []
   const endsAt = performance.now() + limitMs
+  const running: Promise<Verdict[]>[] = []
   for (const check of checks) {
-    const startedAt = performance.now()
-    const limit = new AbortController()
-    try {
-      const found = await Promise.race([
-        check.run(options),
-        pause(Math.max(endsAt - startedAt, 0), timeIsUp, { signal: limit.signal }),
-      ])
-      if (found === timeIsUp)
-        throw new Error(`The time limit of ${Math.round(limitMs / 60_000)} minutes has passed.`)
-      verdicts.push(...(found as Verdict[]))
-    } catch (error) {
-      verdicts.push(failedVerdict(check, error as Error))
-    } finally {
-      limit.abort()
-    }
+    const verdicts = runCheck(check, options, endsAt)
+    running.push(verdicts)
+    if (!check.isBackground) await verdicts
+  }
+  return (await Promise.all(running)).flat()
+}
+
+async function runCheck(check: Check, options: RunOptions, endsAt: number): Promise<Verdict[]> {
+  const startedAt = performance.now()
+  const limit = new AbortController()
+  try {
+    const found = await Promise.race([
+      check.run(options),
+      pause(Math.max(endsAt - startedAt, 0), timeIsUp, { signal: limit.signal }),
+    ])
+    if (found === timeIsUp) throw new Error('The time limit of the run has passed.')
+    const { isMeasurement = false } = check
+    return (found as Verdict[]).map((verdict) => ({ ...verdict, isMeasurement }))
+  } catch (error) {
+    return [failedVerdict(check, error as Error)]
+  } finally {
+    limit.abort()
     options.log(`${check.name}: ${Math.round((performance.now() - startedAt) / 1000)} s`)
   }
-  return verdicts
 }
 
 const failedVerdict = ({ name }: Check, error: Error): Verdict => ({

@@ -16,6 +16,7 @@ export type Verdict = {
   /** What was counted or measured. */
   readonly figures: string
   readonly isHeld: boolean
+  readonly isMeasurement?: boolean
   /** Why a promise was not kept, or what limits the figure. */
   readonly explanation?: string
 }
@@ -23,5 +24,9 @@ export type Verdict = {
 /** One part of the run. */
 export type Check = {
   readonly name: string
+  /** Its verdicts depend on the speed of the machine: in a short run they are shown, but do not fail it. */
+  readonly isMeasurement?: boolean
+  /** It takes long and needs little: the checks after it run at the same time. */
+  readonly isBackground?: boolean
   run(options: RunOptions): Promise<Verdict[]>
 }

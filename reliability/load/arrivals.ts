@@ -17,6 +17,7 @@ class Callers {
   readonly #free: Connection[] = []
   readonly #waiting: (() => void)[] = []
   readonly #goodMs: number[] = []
+  readonly #lateMs: number[] = []
   readonly #rejectedMs: number[] = []
   readonly #statuses: Record<string, number> = {}
   readonly #goodPerSecond: number[] = []
@@ -36,16 +37,21 @@ class Callers {
     return this.#pending === 0
   }
 
-  /** Sends the requests that are due. */
+  /** Sends the requests that are due. Their time begins when they were due, also if this process is late. */
   arrive(elapsedMs: number): void {
-    const due = Math.floor((elapsedMs / 1000) * this.#group.perSecond)
-    while (this.#sent < due) void this.#call(this.#sent++)
+    const { perSecond } = this.#group
+    const due = Math.floor((elapsedMs / 1000) * perSecond)
+    while (this.#sent < due) {
+      const lateMs = elapsedMs - (this.#sent * 1000) / perSecond
+      this.#lateMs.push(lateMs)
+      void this.#call(this.#sent++, performance.now() - lateMs)
+    }
   }
 
   /** Callers that send their next request when they have a response, to measure the capacity. */
   async repeat(endsAt: number): Promise<void> {
     const repeatedly = async () => {
-      while (performance.now() < endsAt) await this.#call(this.#sent++)
+      while (performance.now() < endsAt) await this.#call(this.#sent++, performance.now())
     }
     await Promise.all(Array.from({ length: this.#group.callers ?? 0 }, repeatedly))
   }
@@ -64,13 +70,13 @@ class Callers {
       goodP50Ms: percentile(this.#goodMs, 0.5),
       goodP99Ms: percentile(this.#goodMs, 0.99),
       rejectedP50Ms: percentile(this.#rejectedMs, 0.5),
+      lateP99Ms: percentile(this.#lateMs, 0.99),
       hasRetryAfter: this.#shortestRetryAfter >= 1,
       connections: this.#open,
     }
   }
 
-  async #call(index: number): Promise<void> {
-    const arrivedAt = performance.now()
+  async #call(index: number, arrivedAt: number): Promise<void> {
     this.#pending++
     let connection: Connection | undefined
     const timer = setTimeout(() => connection?.close(), limitMs)

@@ -38,6 +38,8 @@ export type GroupReport = {
   readonly goodP50Ms: number
   readonly goodP99Ms: number
   readonly rejectedP50Ms: number
+  /** How late the requests were sent, because the process of the callers had no time. */
+  readonly lateP99Ms: number
   /** Whether every 503 had a `Retry-After` of at least a second. */
   readonly hasRetryAfter: boolean
   readonly connections: number

@@ -18,6 +18,7 @@ const settleMs = 1_000
 
 export const slowCallers: Check = {
   name: 'slowCallers',
+  isMeasurement: true,
   async run(options) {
     const target = await startTarget('sqlite')
     try {

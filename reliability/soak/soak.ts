@@ -24,6 +24,8 @@ const quickGrowthMax = 0.2
 
 export const soak: Check = {
   name: 'soak',
+  isMeasurement: true,
+  isBackground: true,
   async run(options) {
     const engines = options.isQuick ? options.engines.slice(0, 1) : options.engines
     // At the same time: the load is low.

@@ -9,13 +9,15 @@ export type WaitBounds = {
 
 type Entry<T> = Caller & { readonly item: T; readonly addedAt: number }
 
-/** A request of a caller below its share may wait for this many times longer. */
+/** A request of a calm caller may wait for this many times longer. */
 const patience = 4
+/** A caller is calm if it has less than this part of the requests that callers have on average. */
+const calmShareMax = 0.5
 
 /**
- * Requests that wait, in the order of arrival. The oldest one is overdue when it has waited for too long, unless its caller
- * has less than its share of the places: then it may wait longer. So one address or one key that sends too many requests is
- * rejected first. A caller that shares its address with such a key, or its key with such an address, is not.
+ * Requests that wait, in the order of arrival. The oldest one is overdue when it has waited for too long. If its caller is
+ * calm, it may wait longer. So one address or one key that sends too many requests is rejected first. A caller that shares its
+ * address with such a key, or its key with such an address, is not.
  */
 export class WaitingRequests<T> {
   readonly #bounds: WaitBounds
@@ -71,15 +73,15 @@ export class WaitingRequests<T> {
     const limitMs = isBurst ? burstMaxMs : waitMaxMs
     const waitedMs = now - oldest.addedAt
     if (waitedMs <= limitMs) return false
-    return waitedMs > patience * limitMs || this.#hasItsShare(oldest)
+    return waitedMs > patience * limitMs || !this.#isCalm(oldest)
   }
 
   /** How its number of requests compares with the mean of the addresses, multiplied by the same for the keys. */
-  #hasItsShare({ address, key }: Caller): boolean {
+  #isCalm({ address, key }: Caller): boolean {
     const total = this.#entries.length
     const ofMean = (counts: ReadonlyMap<string, number>, name: string) =>
       ((counts.get(name) ?? 0) * counts.size) / total
-    return ofMean(this.#byAddress, address) * ofMean(this.#byKey, key) >= 1
+    return ofMean(this.#byAddress, address) * ofMean(this.#byKey, key) < calmShareMax
   }
 }
 

@@ -19,6 +19,19 @@ describe('a run of checks of promises', () => {
     )
   })
 
+  test('runs a check in the background while the next ones run', async () => {
+    const { promise: nextHasRun, resolve } = Promise.withResolvers<void>()
+    const background: Check = { name: 'soak', isBackground: true, run: () => nextHasRun.then(() => [held]) }
+    const next: Check = {
+      name: 'next',
+      async run() {
+        resolve()
+        return []
+      },
+    }
+    assert.equal((await runChecks([background, next], options, minuteMs))[0]?.isHeld, true)
+  })
+
   test('reports a check that fails, and runs the next one', async () => {
     const failing: Check = { name: 'failing', run: () => Promise.reject(new Error('no HAProxy')) }
     const verdicts = await runChecks([failing, { name: 'next', run: async () => [held] }], options, minuteMs)

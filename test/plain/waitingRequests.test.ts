@@ -78,7 +78,7 @@ test('a key that floods is rejected first, also from many addresses, or from the
   assert.equal(oneAddress.served.length, 5)
 })
 
-test('callers below their share are overdue later, so that the wait stays bounded', () => {
+test('calm callers are overdue later, so that the wait stays bounded', () => {
   const waiting = waitingOf()
   push(waiting, 0, 1, 'first')
   push(waiting, 1_000, 1, 'calm')
@@ -86,6 +86,13 @@ test('callers below their share are overdue later, so that the wait stays bounde
   waiting.shift()
   assert.equal(waiting.isOverdue(1_000 + 4 * waitMaxMs), false)
   assert.equal(waiting.isOverdue(1_001 + 4 * waitMaxMs), true)
+})
+
+test('callers that send about equally much are all overdue after the short time', () => {
+  const { served } = overloaded((waiting, at) => {
+    for (let n = 0; n < 100; n++) push(waiting, at, n % 3 === 0 ? 2 : 1, `caller ${n % 10}`, 'the same key')
+  })
+  assert.deepEqual(served, [])
 })
 
 test('the newest one can be taken first', () => {
