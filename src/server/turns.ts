@@ -79,6 +79,7 @@ export class Turns<T> {
   #isScheduled = false
   #accepted = 0
   #acceptTurns = 0
+  #isReadNext = false
   #recheck: NodeJS.Timeout | undefined
 
   constructor(options: TurnOptions<T>) {
@@ -167,11 +168,12 @@ export class Turns<T> {
         this.#options.shed(waiting.shift() as T)
   }
 
-  /** The lane whose oldest request is next. */
+  /** Reads and changes alternate, so that a read does not wait for all changes that came before it. */
   #nextLane(): LaneState<T> | undefined {
     const { probe, read, write } = this.#lanes
-    const older = write.isRunnable && write.waiting.oldestAt < read.waiting.oldestAt ? write : read
-    return [probe, older, write].find(({ isRunnable }) => isRunnable)
+    this.#isReadNext = !this.#isReadNext
+    const order = this.#isReadNext ? [probe, read, write] : [probe, write, read]
+    return order.find(({ isRunnable }) => isRunnable)
   }
 
   #runNext(lane: LaneState<T>): boolean {

@@ -35,11 +35,6 @@ export class WaitingRequests<T> {
     return this.#entries.length
   }
 
-  /** When the oldest one was added. */
-  get oldestAt(): number {
-    return this.#entries[0]?.addedAt ?? Number.POSITIVE_INFINITY
-  }
-
   push(item: T, { address, key }: Caller, now: number): void {
     if (this.#entries.length === 0) this.#waitingSince = now
     this.#entries.push({ item, address, key, addedAt: now })

@@ -118,6 +118,15 @@ test('changes in progress hold back further changes, but neither reads nor probe
   assert.equal(started.at(-1), 4)
 })
 
+test('reads and changes that wait alternate', async () => {
+  const ran: number[] = []
+  const turns = turnsOf(4, (item) => ran.push(item), { laneOf: (item) => (item < 10 ? 'write' : 'read') })
+  for (const item of [0, 1, 2, 3]) turns.add(item)
+  for (const item of [4, 5, 6, 10, 11]) turns.add(item)
+  await nextTurn()
+  assert.deepEqual(ran.slice(4), [10, 4, 11, 5])
+})
+
 test('when rejections take their part of a turn, the newest item is served', async () => {
   let time = 0
   const log: string[] = []
