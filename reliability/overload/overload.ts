@@ -31,7 +31,7 @@ export const overload: Check = {
 }
 
 async function runOn(engine: Engine, { isQuick, log }: RunOptions): Promise<Verdict[]> {
-  const seconds = isQuick ? 3 : 15
+  const seconds = isQuick ? 3 : 20
   const target = await startTarget(engine)
   try {
     const capacity = await measureCapacity(target, isQuick ? 1 : capacityRounds)

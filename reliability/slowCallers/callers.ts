@@ -27,7 +27,8 @@ const starts: Record<CallerKind, string> = {
   idle: get('/healthz'),
   pipelining: get('/v1/pets?status=available').repeat(pipelined),
 }
-const drops: Partial<Record<CallerKind, string>> = { headers: 'X-Drop: 1\r\n', bodies: ' ' }
+/** Sent again and again. A caller that does not read notices only when it sends that its connection is closed. */
+const drops: Partial<Record<CallerKind, string>> = { headers: 'X-Drop: 1\r\n', bodies: ' ', readers: '\r\n' }
 
 const closedMs: number[] = []
 let refused = 0
@@ -50,10 +51,11 @@ async function open(index: number): Promise<void> {
 
 function behave(socket: Socket): void {
   socket.write(starts[kind])
-  if (kind === 'readers') return void socket.pause()
-  socket.on('data', (bytes: Buffer) => {
-    if (kind === 'pipelining') flood(socket, bytes)
-  })
+  if (kind === 'readers') socket.pause()
+  else
+    socket.on('data', (bytes: Buffer) => {
+      if (kind === 'pipelining') flood(socket, bytes)
+    })
   const drop = drops[kind]
   if (drop === undefined) return
   const timer = setInterval(() => socket.write(drop), dropMs)
