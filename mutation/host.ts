@@ -5,11 +5,14 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { after, afterEach, before, beforeEach, suite } from 'node:test'
+import fc from 'fast-check'
 import type { HostMessage, Job } from './messages.ts'
 
 type Coverage = { static: Record<string, number>; perTest: Record<string, Record<string, number>> }
 type Stryker = { activeMutant?: string; currentTestId?: string; mutantCoverage?: Coverage }
 
+// The smallest example that fails is not needed.
+fc.configureGlobal({ endOnFailure: true })
 const job: Job = JSON.parse(readFileSync(process.argv[2] as string, 'utf8'))
 const coverage: Coverage = { static: {}, perTest: {} }
 // The instrumented source reads this object.
