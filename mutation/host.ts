@@ -74,6 +74,8 @@ if (job.passed === undefined) {
 } else {
   if (job.staticMutant !== undefined)
     report({ kind: 'result', mutant: job.staticMutant, by: await noticedBy(undefined, job.tests) })
+  // What is made once, such as the text of a prepared statement, is made without a mutant.
+  else await noticedBy(undefined, job.tests)
   for (const { mutant, tests } of job.mutants) {
     report({ kind: 'start', mutant })
     report({ kind: 'result', mutant, by: await noticedBy(mutant, tests) })

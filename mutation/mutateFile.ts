@@ -45,14 +45,17 @@ export async function mutateFile({ file, tests }: Target, log: (line: string) =>
     survivors.push(survivor)
     log(`not noticed: ${formatSurvivor(survivor)}`)
   }
-  const isStatic = new Set(control.isStatic)
-  const dynamic = mutants.filter(({ id }) => !isStatic.has(id))
-  for (const { id } of dynamic.filter((each) => testsOf(each.id).length === 0)) addSurvivor(id)
-  for (const staticMutant of isStatic)
-    await run(folder, { ...job, passed: control.passed, staticMutant }, boundMs, addSurvivor)
-  const covered = dynamic.map(({ id }) => ({ mutant: id, tests: testsOf(id) }))
-  const withTests = covered.filter((each) => each.tests.length > 0)
-  await run(folder, { ...job, passed: control.passed, mutants: withTests }, boundMs, addSurvivor)
+  const known = { ...job, passed: control.passed }
+  const runAlone = (staticMutant: string, some: readonly string[]) =>
+    run(folder, { ...known, tests: some, staticMutant }, boundMs, addSurvivor)
+  for (const id of control.isStatic) await runAlone(id, testUrls)
+  const dynamic = mutants.filter(({ id }) => !control.isStatic.includes(id))
+  const work = dynamic.map(({ id }) => ({ mutant: id, tests: testsOf(id) }))
+  for (const { mutant } of work.filter((each) => each.tests.length === 0)) addSurvivor(mutant)
+  const suspects: string[] = []
+  const covered = work.filter((each) => each.tests.length > 0)
+  await run(folder, { ...known, mutants: covered }, boundMs, (id) => suspects.push(id))
+  for (const id of suspects) await runAlone(id, testsOf(id))
   return {
     total: mutants.length,
     survivors: survivors.sort((a, b) => a.line - b.line || a.column - b.column),

@@ -24,12 +24,12 @@ const { values } = parseArgs({ options: { only: { type: 'string' }, out: { type:
 if (values.only !== undefined && values.out !== undefined)
   throw new Error('--out needs the results of all files.')
 const chosen = targets.filter(({ file }) => file.includes(values.only ?? ''))
+if (chosen.length === 0) throw new Error(`--only: no file has ${values.only} in its path.`)
 const startedAt = performance.now()
 const secondsSince = (since: number) => (performance.now() - since) / 1000
 const log = (line: string) => console.error(`[${secondsSince(startedAt).toFixed(0).padStart(4)} s] ${line}`)
 
-// The files with the most tests first, so that they do not run alone at the end.
-const waiting = chosen.toSorted((a, b) => b.tests.length - a.tests.length)
+const waiting = [...chosen]
 const results = new Map<string, Result>()
 const work = async () => {
   for (let target = waiting.shift(); target; target = waiting.shift()) {
@@ -39,7 +39,7 @@ const work = async () => {
     log(`${target.file}: ${result.total - result.survivors.length} of ${result.total} noticed`)
   }
 }
-await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work))
+await Promise.all(Array.from({ length: availableParallelism() }, work))
 
 const inOrder = chosen.flatMap(({ file }) => results.get(file) ?? [])
 console.log(`${formatFigures(inOrder)}\n\n${formatSurvivors(inOrder, reasons)}\n\n${formatVerdict(inOrder)}`)

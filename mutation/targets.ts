@@ -6,18 +6,9 @@ export type Target = {
   readonly tests: readonly string[]
 }
 
-/** The rules that the promises of the service depend on. */
+/** The rules that the promises of the service depend on, the slowest first. */
 export const targets: readonly Target[] = [
-  {
-    subject: 'windows',
-    file: 'src/limits/window.ts',
-    tests: ['test/plain/limitDecisions.test.ts', 'test/plain/window.test.ts'],
-  },
-  { subject: 'limits', file: 'src/limits/headers.ts', tests: ['test/plain/limitDecisions.test.ts'] },
-  { subject: 'limits', file: 'src/limits/plans.ts', tests: ['test/plain/limitDecisions.test.ts'] },
-  { subject: 'keys', file: 'src/auth/apiKey.ts', tests: ['test/plain/apiKey.test.ts'] },
-  { subject: 'transitions', file: 'src/pets/pet.ts', tests: ['test/plain/transitions.test.ts'] },
-  { subject: 'transitions', file: 'src/orders/order.ts', tests: ['test/plain/transitions.test.ts'] },
+  { subject: 'int64', file: 'src/api/json.ts', tests: ['test/plain/json.test.ts'] },
   {
     subject: 'orders',
     file: 'src/orders/queries.ts',
@@ -28,11 +19,10 @@ export const targets: readonly Target[] = [
     ],
   },
   {
-    subject: 'If-Match',
-    file: 'src/api/etag.ts',
-    tests: ['test/plain/etag.test.ts', 'test/contract/openapiDocument.test.ts'],
+    subject: 'windows',
+    file: 'src/limits/window.ts',
+    tests: ['test/plain/limitDecisions.test.ts', 'test/plain/window.test.ts'],
   },
-  { subject: 'int64', file: 'src/api/json.ts', tests: ['test/plain/json.test.ts'] },
   {
     subject: 'cursors',
     file: 'src/api/pagination.ts',
@@ -41,6 +31,16 @@ export const targets: readonly Target[] = [
   {
     subject: 'idempotency',
     file: 'src/api/idempotency.ts',
-    tests: ['test/http/idempotency.test.ts', 'test/store/idempotency.test.ts'],
+    tests: ['test/store/idempotencyRecords.test.ts'],
   },
+  { subject: 'keys', file: 'src/auth/apiKey.ts', tests: ['test/plain/apiKey.test.ts'] },
+  {
+    subject: 'If-Match',
+    file: 'src/api/etag.ts',
+    tests: ['test/plain/etag.test.ts', 'test/contract/openapiDocument.test.ts'],
+  },
+  { subject: 'limits', file: 'src/limits/headers.ts', tests: ['test/plain/limitDecisions.test.ts'] },
+  { subject: 'limits', file: 'src/limits/plans.ts', tests: ['test/plain/limitDecisions.test.ts'] },
+  { subject: 'transitions', file: 'src/pets/pet.ts', tests: ['test/plain/transitions.test.ts'] },
+  { subject: 'transitions', file: 'src/orders/order.ts', tests: ['test/plain/transitions.test.ts'] },
 ]
