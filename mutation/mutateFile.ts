@@ -20,13 +20,14 @@ const logger = {
   ...{ isWarnEnabled: () => false, isErrorEnabled: () => false, isFatalEnabled: () => false },
 }
 
-/** Runs the tests of a file with each of its mutants. `log` gets each mutant that no test has noticed. */
+/** Runs the tests of a file with each of its mutants. `log` gets the progress. */
 export async function mutateFile({ file, tests }: Target, log: (line: string) => void) {
   const content = readFileSync(new URL(file, root), 'utf8')
   const instrumented = await new Instrumenter(logger).instrument([{ name: file, content, mutate: true }], {
     ...{ plugins: null, ignorers: [], excludedMutations: [] },
   })
   const { mutants } = instrumented
+  log(`${file}: ${mutants.length} mutants`)
   const folder = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const source = join(folder, 'mutated.ts')
