@@ -13,6 +13,9 @@ const host = new URL('host.ts', import.meta.url)
 const mutantMinMs = 15_000
 const slowdownMax = 5
 
+const folders = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
+process.once('exit', () => rmSync(folders, { recursive: true, force: true }))
+
 const silent = () => {}
 const logger = {
   ...{ trace: silent, debug: silent, info: silent, warn: silent, error: silent, fatal: silent },
@@ -28,8 +31,7 @@ export async function mutateFile({ file, tests }: Target, log: (line: string) =>
   })
   const { mutants } = instrumented
   log(`${file}: ${mutants.length} mutants`)
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const folder = mkdtempSync(join(folders, 'file-'))
   const source = join(folder, 'mutated.ts')
   writeFileSync(source, instrumented.files[0]?.content ?? '')
   const testUrls = tests.map((test) => new URL(test, root).href)
