@@ -5,11 +5,14 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { after, afterEach, before, beforeEach, suite } from 'node:test'
+import fc from 'fast-check'
 import type { HostMessage, Job } from './messages.ts'
 
 type Coverage = { static: Record<string, number>; perTest: Record<string, Record<string, number>> }
 type Stryker = { activeMutant?: string; currentTestId?: string; mutantCoverage?: Coverage }
 
+// The smallest example that fails is not needed.
+fc.configureGlobal({ endOnFailure: true })
 const job: Job = JSON.parse(readFileSync(process.argv[2] as string, 'utf8'))
 const coverage: Coverage = { static: {}, perTest: {} }
 // The instrumented source reads this object.
@@ -71,6 +74,8 @@ if (job.passed === undefined) {
 } else {
   if (job.staticMutant !== undefined)
     report({ kind: 'result', mutant: job.staticMutant, by: await noticedBy(undefined, job.tests) })
+  // What is made once, such as the text of a prepared statement, is made without a mutant.
+  else await noticedBy(undefined, job.tests)
   for (const { mutant, tests } of job.mutants) {
     report({ kind: 'start', mutant })
     report({ kind: 'result', mutant, by: await noticedBy(mutant, tests) })

@@ -2,25 +2,19 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Instrumenter } from '@stryker-mutator/instrumenter'
+import { Instrumenter, type InstrumentResult } from '@stryker-mutator/instrumenter'
 import type { Control, HostMessage, Job } from './messages.ts'
+import { formatSurvivor, type Survivor } from './report.ts'
 import type { Target } from './targets.ts'
-
-export type Survivor = {
-  readonly file: string
-  readonly line: number
-  readonly column: number
-  readonly mutator: string
-  readonly original: string
-  readonly replacement: string
-  readonly isCovered: boolean
-}
 
 const root = new URL('../', import.meta.url)
 const host = new URL('host.ts', import.meta.url)
 /** A mutant that takes longer than this, and several times as long as the tests without it, has made them hang. */
 const mutantMinMs = 15_000
 const slowdownMax = 5
+
+const folders = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
+process.once('exit', () => rmSync(folders, { recursive: true, force: true }))
 
 const silent = () => {}
 const logger = {
@@ -29,51 +23,58 @@ const logger = {
   ...{ isWarnEnabled: () => false, isErrorEnabled: () => false, isFatalEnabled: () => false },
 }
 
-export async function mutateFile({ file, tests, excluded = [] }: Target) {
+/** Runs the tests of a file with each of its mutants. `log` gets the progress. */
+export async function mutateFile({ file, tests }: Target, log: (line: string) => void) {
   const content = readFileSync(new URL(file, root), 'utf8')
   const instrumented = await new Instrumenter(logger).instrument([{ name: file, content, mutate: true }], {
-    ...{ plugins: null, ignorers: [], excludedMutations: [...excluded] },
+    ...{ plugins: null, ignorers: [], excludedMutations: [] },
   })
-  const { files } = instrumented
-  // Those of excluded mutators are listed, but not in the source.
-  const mutants = instrumented.mutants.filter(({ status }) => status !== 'Ignored')
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const { mutants } = instrumented
+  log(`${file}: ${mutants.length} mutants`)
+  const folder = mkdtempSync(join(folders, 'file-'))
   const source = join(folder, 'mutated.ts')
-  writeFileSync(source, files[0]?.content ?? '')
+  writeFileSync(source, instrumented.files[0]?.content ?? '')
   const testUrls = tests.map((test) => new URL(test, root).href)
   const job = { url: new URL(file, root).href, source, tests: testUrls, mutants: [] }
   const startedAt = performance.now()
   const control = await findCoverage(folder, job)
   const boundMs = Math.max(mutantMinMs, (performance.now() - startedAt) * slowdownMax)
-  const ids = mutants.map(({ id }) => id)
   const testsOf = (id: string) => testUrls.filter((test) => control.covered[test]?.includes(id))
-  const isStatic = new Set(control.isStatic)
-  const hasSurvived = new Set(ids.filter((id) => !isStatic.has(id) && testsOf(id).length === 0))
-  const isCovered = (id: string) => !hasSurvived.has(id)
-  const uncovered = new Set(hasSurvived)
-  for (const id of ids.filter((each) => isStatic.has(each)))
-    for (const survivor of await run(folder, { ...job, passed: control.passed, staticMutant: id }, boundMs))
-      hasSurvived.add(survivor)
-  const dynamic = ids.filter((id) => !isStatic.has(id) && isCovered(id))
-  const work = dynamic.map((mutant) => ({ mutant, tests: testsOf(mutant) }))
-  for (const id of await run(folder, { ...job, passed: control.passed, mutants: work }, boundMs))
-    hasSurvived.add(id)
-  const lines = content.split('\n')
-  const survivors = mutants
-    .filter(({ id }) => hasSurvived.has(id))
-    .map(({ id, location: { start, end }, mutatorName: mutator, replacement }): Survivor => {
-      const original = (lines[start.line] ?? '').slice(
-        start.column,
-        start.line === end.line ? end.column : undefined,
-      )
-      const place = { file, line: start.line + 1, column: start.column + 1 }
-      return { ...place, mutator, original, replacement: oneLine(replacement), isCovered: !uncovered.has(id) }
-    })
-  return { total: ids.length, survivors }
+  const survivors: Survivor[] = []
+  const addSurvivor = (id: string) => {
+    const mutant = mutants.find((each) => each.id === id) as Mutant
+    const isCovered = control.isStatic.includes(id) || testsOf(id).length > 0
+    const survivor = { file, isCovered, ...describeMutant(mutant, content) }
+    survivors.push(survivor)
+    log(`not noticed: ${formatSurvivor(survivor)}`)
+  }
+  const known = { ...job, passed: control.passed }
+  const runAlone = (staticMutant: string, some: readonly string[]) =>
+    run(folder, { ...known, tests: some, staticMutant }, boundMs, addSurvivor)
+  for (const id of control.isStatic) await runAlone(id, testUrls)
+  const dynamic = mutants.filter(({ id }) => !control.isStatic.includes(id))
+  const work = dynamic.map(({ id }) => ({ mutant: id, tests: testsOf(id) }))
+  for (const { mutant } of work.filter((each) => each.tests.length === 0)) addSurvivor(mutant)
+  const suspects: string[] = []
+  const covered = work.filter((each) => each.tests.length > 0)
+  await run(folder, { ...known, mutants: covered }, boundMs, (id) => suspects.push(id))
+  for (const id of suspects) await runAlone(id, testsOf(id))
+  return {
+    total: mutants.length,
+    survivors: survivors.sort((a, b) => a.line - b.line || a.column - b.column),
+  }
 }
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 120)
+type Mutant = InstrumentResult['mutants'][number]
+
+function describeMutant({ location: { start, end }, mutatorName, replacement }: Mutant, content: string) {
+  const line = content.split('\n')[start.line] ?? ''
+  const original = line.slice(start.column, start.line === end.line ? end.column : undefined)
+  return {
+    ...{ line: start.line + 1, column: start.column + 1, code: line.trim(), mutator: mutatorName, original },
+    replacement: replacement.replaceAll(/\s+/g, ' ').slice(0, 120),
+  }
+}
 
 async function findCoverage(folder: string, job: Job): Promise<Control> {
   const { child, ended } = start(folder, job)
@@ -86,10 +87,9 @@ async function findCoverage(folder: string, job: Job): Promise<Control> {
   return control
 }
 
-/** Runs the mutants of a job, in one process unless one of them ends it. Resolves to those that no test has noticed. */
-async function run(folder: string, job: Job, boundMs: number): Promise<string[]> {
+/** Runs the mutants of a job, in one process unless one of them ends it. */
+async function run(folder: string, job: Job, boundMs: number, onSurvivor: (mutant: string) => void) {
   let waiting = job.mutants
-  const survivors: string[] = []
   let isEnded = waiting.length === 0 && job.staticMutant === undefined
   while (!isEnded) {
     const { child, ended } = start(folder, { ...job, mutants: waiting })
@@ -100,7 +100,7 @@ async function run(folder: string, job: Job, boundMs: number): Promise<string[]>
       timer = setTimeout(kill, boundMs)
       // A mutant that ends the process has been noticed too, so it is not repeated.
       if (message.kind === 'start') waiting = waiting.filter(({ mutant }) => mutant !== message.mutant)
-      if (message.kind === 'result' && message.by === undefined) survivors.push(message.mutant)
+      if (message.kind === 'result' && message.by === undefined) onSurvivor(message.mutant)
       if (message.kind !== 'end') return
       isEnded = true
       if (!message.isSame) console.error(`${job.url}: after the mutants, other tests pass without one.`)
@@ -109,7 +109,6 @@ async function run(folder: string, job: Job, boundMs: number): Promise<string[]>
     clearTimeout(timer)
     if (waiting.length === 0) isEnded = true
   }
-  return survivors
 }
 
 function start(folder: string, job: Job): { child: ChildProcess; ended: Promise<void> } {

@@ -4,31 +4,44 @@
  *
  *     node mutation/run.ts                        all files
  *     node mutation/run.ts --only order.ts        the files whose path contains a text
+ *     node mutation/run.ts --out docs             all files, with the results in docs/mutation-testing.md
  */
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { mutateFile, type Survivor } from './mutateFile.ts'
+import { mutateFile } from './mutateFile.ts'
+import { reasons } from './reasons.ts'
+import {
+  formatFigures,
+  formatSurvivors,
+  formatVerdict,
+  type Result,
+  summarize,
+  writeResults,
+} from './report.ts'
 import { targets } from './targets.ts'
 
-/** The share of mutants that must be noticed. */
-const noticedMin = 0.9
+const { values } = parseArgs({ options: { only: { type: 'string' }, out: { type: 'string' } } })
+if (values.only !== undefined && values.out !== undefined)
+  throw new Error('--out needs the results of all files.')
+const chosen = targets.filter(({ file }) => file.includes(values.only ?? ''))
+if (chosen.length === 0) throw new Error(`--only: no file has ${values.only} in its path.`)
+const startedAt = performance.now()
+const secondsSince = (since: number) => (performance.now() - since) / 1000
+const log = (line: string) => console.error(`[${secondsSince(startedAt).toFixed(0).padStart(4)} s] ${line}`)
 
-const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
-let [total, noticed] = [0, 0]
-const survivors: Survivor[] = []
-console.log('| File | Mutants | Noticed | Not noticed | Seconds |\n| --- | --- | --- | --- | --- |')
-for (const target of targets.filter(({ file }) => file.includes(values.only))) {
-  const startedAt = performance.now()
-  const result = await mutateFile(target)
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-  total += result.total
-  noticed += result.total - result.survivors.length
-  survivors.push(...result.survivors)
-  const left = result.survivors.length
-  console.log(`| ${target.file} | ${result.total} | ${result.total - left} | ${left} | ${seconds} |`)
+const waiting = [...chosen]
+const results = new Map<string, Result>()
+const work = async () => {
+  for (let target = waiting.shift(); target; target = waiting.shift()) {
+    const since = performance.now()
+    const result = await mutateFile(target, log)
+    results.set(target.file, { ...target, ...result, seconds: secondsSince(since) })
+    log(`${target.file}: ${result.total - result.survivors.length} of ${result.total} noticed`)
+  }
 }
-console.log(`\n${noticed} of ${total} mutants noticed (${((100 * noticed) / total).toFixed(1)} %).\n`)
-for (const { file, line, column, mutator, original, replacement, isCovered } of survivors)
-  console.log(
-    `- ${file}:${line}:${column} ${mutator}: \`${original}\` -> \`${replacement}\`${isCovered ? '' : ' (no test runs it)'}`,
-  )
-process.exitCode = total > 0 && noticed / total >= noticedMin ? 0 : 1
+await Promise.all(Array.from({ length: availableParallelism() }, work))
+
+const inOrder = chosen.flatMap(({ file }) => results.get(file) ?? [])
+console.log(`${formatFigures(inOrder)}\n\n${formatSurvivors(inOrder, reasons)}\n\n${formatVerdict(inOrder)}`)
+if (values.out !== undefined) writeResults(values.out, inOrder, reasons, secondsSince(startedAt))
+process.exitCode = summarize(inOrder).isEnough ? 0 : 1

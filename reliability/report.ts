@@ -27,15 +27,19 @@ type Run = { readonly seed: number; readonly seconds: number }
 
 /** Date, commit, machine and seed in one paragraph. */
 function describeRun({ seed, seconds }: Run): string {
+  const date = new Date().toISOString().slice(0, 10)
+  const minutes = Math.round(seconds / 60)
+  return `${date}, ${minutes} minutes, commit ${describeCommit()}, seed ${seed}. ${describeMachine()}.`
+}
+
+export function describeMachine(): string {
   const all = cpus()
   const system = process.platform === 'linux' ? `Linux ${release()}` : `${process.platform} ${release()}`
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB of memory`
-  const date = new Date().toISOString().slice(0, 10)
-  const machine = `${all.length} cores (${all[0]?.model.trim()}, ${process.arch}), ${memory}, ${system}, Node ${process.versions.node}`
-  return `${date}, ${Math.round(seconds / 60)} minutes, commit ${commit()}, seed ${seed}. ${machine}.`
+  return `${all.length} cores (${all[0]?.model.trim()}, ${process.arch}), ${memory}, ${system}, Node ${process.versions.node}`
 }
 
-function commit(): string {
+export function describeCommit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
   try {
     const isChanged = git('status', '--porcelain', '--untracked-files=no') !== ''

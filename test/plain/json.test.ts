@@ -281,6 +281,8 @@ const rejections: [text: string, message: RegExp][] = [
   ['{"\\ud800":1}', /surrogate/],
   ['"a\\u0000"', /NUL/],
   ['"a\u0000"', /must be escaped/],
+  ['"\\u12"', /must be escaped/],
+  [`{"${'🐕'.repeat(101)}":1,"${'🐕'.repeat(101)}":2}`, /the key "🐕{100}" is given twice/u],
   ['[\n1,\n  x]', /line 3, column 3: expected a value/],
   ['', /ends too early/],
   ['[1', /expected "," or "\]"/],
@@ -363,4 +365,5 @@ test('bigints are written as plain numbers, and what is undefined is left out', 
     toJson({ id: int64Max, none: undefined, list: [int64Min, 0n] }),
     `{"id":${int64Max},"list":[${int64Min},0]}`,
   )
+  assert.equal(toJson([undefined, null]), '[null,null]')
 })

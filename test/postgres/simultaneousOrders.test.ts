@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { databaseFor } from '../support/engine.ts'
+import { expireDueHolds } from '../../src/orders/queries.ts'
+import { databaseFor, openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { clientFor, untilWaiting } from '../support/lockWaiters.ts'
 import { amplePlan, assertError } from '../support/responses.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { startTestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
 
@@ -47,4 +49,21 @@ test('orders that wait for one animal share a check: it takes a few reads, not o
   const reads = readRoundTrips() - before
   // Background work reads as well.
   assert.ok(reads < orders / 4, `${reads} reads`)
+})
+
+test('an expired hold is skipped, and not counted, while another transaction has locked its animal', async (t) => {
+  const undo = reverseCleanup(t)
+  const { env, database } = await openDatabaseFor(undo)
+  const other = await clientFor(undo, env)
+  await other.query("INSERT INTO categories (category_id, name) VALUES (1, 'Cats')")
+  await other.query("INSERT INTO pets (id, name, category_id, status) VALUES (1, 'Milo', 1, 'pending')")
+  await other.query(`
+    INSERT INTO orders (id, pet_id, status, placed_at, updated_at, hold_expires_at)
+    VALUES (1, 1, 'placed', 0, 0, 1)`)
+  await other.query('BEGIN')
+  await other.query('SELECT 1 FROM pets WHERE id = 1 FOR UPDATE')
+  const expire = () => database.write((trx) => expireDueHolds(trx, 1))
+  assert.equal(await expire(), 0)
+  await other.query('COMMIT')
+  assert.equal(await expire(), 1)
 })
