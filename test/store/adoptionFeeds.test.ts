@@ -68,6 +68,8 @@ describe('animals.json', () => {
       'limit=0',
       'limit=101',
       'limit=x',
+      'limit=null',
+      'limit=undefined',
       'before=x',
       'q=a+b+c+d+e+f+g+h+i',
     ]) {
