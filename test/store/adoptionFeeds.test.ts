@@ -90,6 +90,15 @@ describe('the script for other web sites', () => {
     assert.match(text, /adoptable-animals/)
   })
 
+  test('adds texts as text, and uses no cookie', async () => {
+    const { text } = await visit('/adopt/embed.js')
+    assert.match(text, /textContent|createTextNode|append/)
+    assert.doesNotMatch(
+      text,
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|cookie|credentials: 'include'/,
+    )
+  })
+
   test('has at most 10 KiB, compressed', async () => {
     const { headers } = await visit('/adopt/embed.js', { headers: { 'accept-encoding': 'gzip' } })
     assert.equal(headers['content-encoding'], 'gzip')
