@@ -9,22 +9,25 @@ type Locked = {
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
 }
-export type Delivered = Locked & { readonly name: string; readonly path: string }
+export type Named = Locked & { readonly name: string; readonly path: string }
 
 /** What the console contains. These are development dependencies, because the console is built before it is packed. */
 export const consolePackages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot']
 const folder = 'node_modules/'
 
 /** Every installed package, by its path in the lock file. */
-export const lockedPackages = (): Record<string, Locked> => readJson('package-lock.json').packages
+export const lockedPackages = (file = 'package-lock.json'): Record<string, Locked> => readJson(file).packages
 
-/** The optional ones are the builds of sharp for each platform. */
-export const deliveredPackages = (): Delivered[] =>
-  Object.entries(lockedPackages())
-    .filter(([path]) => path.startsWith(folder))
+/** Every package that a lock file installs. */
+export const namedPackages = (file: string): Named[] =>
+  Object.entries(lockedPackages(file))
+    .filter(([path, { link }]) => path.startsWith(folder) && !link)
     .map(([path, entry]) => ({
       ...entry,
       path,
       name: path.slice(path.lastIndexOf(folder) + folder.length),
     }))
-    .filter(({ name, dev, link }) => consolePackages.includes(name) || !(dev || link))
+
+/** The optional ones are the builds of sharp for each platform. */
+export const deliveredPackages = (): Named[] =>
+  namedPackages('package-lock.json').filter(({ name, dev }) => consolePackages.includes(name) || !dev)

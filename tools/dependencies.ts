@@ -1,10 +1,10 @@
 /**
- * Checks the licenses of all packages that are delivered, and measures the production dependencies:
+ * Checks the licenses of all packages that are delivered or used, and measures the production dependencies:
  * `npx node tools/dependencies.ts`. See docs/dependencies.md.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Delivered, deliveredPackages, lockedPackages } from './delivered.ts'
+import { deliveredPackages, lockedPackages, type Named, namedPackages } from './delivered.ts'
 import { readJson, root } from './project.ts'
 
 /** They ask for no more than their text and a notice. */
@@ -12,6 +12,17 @@ const allowed = ['MIT', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2
 /** libvips is a file of its own, which anyone can replace. See docs/decisions/0053-photos-in-the-executable.md. */
 const libvips = /^@img\/sharp-(?:libvips-[\w-]+|wasm32|win32-\w+)$/
 const allowedForLibvips = [...allowed, 'LGPL-3.0-or-later']
+/** For what builds, tests and measures, and is not delivered. */
+const allowedForTools = [
+  ...allowedForLibvips,
+  ...['MPL-2.0', 'BlueOak-1.0.0', 'CC-BY-4.0', 'Python-2.0', 'Zlib'],
+]
+/** Each package that a command of this repository installs is in one of them. */
+export const lockFiles = ['', 'bench/', 'mutation/', 'test/generated-clients/'].map(
+  (folder) => `${folder}package-lock.json`,
+)
+/** The license is in a file and in an old form of package.json, which lock files do not have. */
+const licensesInFiles: Readonly<Record<string, string>> = { 'reserved@0.1.2': 'MIT' }
 
 /** An SPDX expression: one of the licenses that "OR" separates is enough, all of those that "AND" separates are needed. */
 function isAllowed(expression: string, licenses: readonly string[]): boolean {
@@ -19,13 +30,26 @@ function isAllowed(expression: string, licenses: readonly string[]): boolean {
   return options.some((option) => option.split(' AND ').every((license) => licenses.includes(license)))
 }
 
-type Licensed = Pick<Delivered, 'name' | 'version' | 'license'>
+type Licensed = Pick<Named, 'name' | 'version' | 'license'>
 
-/** The packages whose license is missing or not allowed. */
-export const licenseProblems = (packages: readonly Licensed[]): string[] =>
+const problemsOf = (packages: readonly Licensed[], allowedFor: (name: string) => readonly string[]) =>
   packages
-    .filter(({ name, license = '' }) => !isAllowed(license, libvips.test(name) ? allowedForLibvips : allowed))
+    .filter(({ name, license = '' }) => !isAllowed(license, allowedFor(name)))
     .map(({ name, version, license }) => `${name}@${version}: ${license ?? 'no license'}`)
+
+/** Of what is delivered: the packages whose license is missing or not allowed. */
+export const licenseProblems = (packages: readonly Licensed[]): string[] =>
+  problemsOf(packages, (name) => (libvips.test(name) ? allowedForLibvips : allowed))
+
+/** The same of everything that a lock file installs. */
+export const toolLicenseProblems = (lockFile: string): string[] =>
+  problemsOf(
+    namedPackages(lockFile).map((found) => {
+      const license = found.license ?? licensesInFiles[`${found.name}@${found.version}`]
+      return { ...found, ...(license !== undefined && { license }) }
+    }),
+    () => allowedForTools,
+  )
 
 /** With the license in its own files, if the package is installed: those of other platforms are not. */
 export function installedLicenses(): Licensed[] {
@@ -71,7 +95,7 @@ if (import.meta.main) {
     console.log(`${name}: ${describe(paths)}`)
   }
   console.log(`all: ${describe(all)}`)
-  const problems = licenseProblems(installedLicenses())
+  const problems = [...licenseProblems(installedLicenses()), ...lockFiles.flatMap(toolLicenseProblems)]
   for (const problem of problems) console.log(`License not allowed: ${problem}`)
   process.exitCode = problems.length === 0 ? 0 : 1
 }

@@ -88,8 +88,9 @@ const json = ({ publicUrl = '' }: Site): AdoptionPage => ({
   isSearch: ({ target }) => readView(target).view.q !== undefined,
   keyOf({ target }) {
     const { view, wrong } = readView(target)
-    const isCached = view.q === undefined && wrong.length === 0
-    return isCached ? `${queryOf(target).get('limit')} ${searchOf(view)}` : undefined
+    const limit = parseLimit(queryOf(target).get('limit'))
+    const isCached = view.q === undefined && wrong.length === 0 && limit !== undefined
+    return isCached ? `${limit} ${searchOf(view)}` : undefined
   },
   async render({ target }, { db, now }, store) {
     const { view, wrong } = readView(target)

@@ -60,6 +60,7 @@ export const adoptionPage = (
     const date = new Date(now).toISOString().slice(0, 10)
     return key === undefined ? undefined : [date, isZipped(request), ...Object.values(params), key].join(' ')
   },
+  requireExistence: requireOn,
   async serve(request, context) {
     const store = await requireOn(context)
     const rendered = await render(request, context, store)
@@ -82,6 +83,7 @@ export function adoptionFile(file: StaticPage): WebPage {
   return {
     ...page,
     cacheKey: (request) => String(isZipped(request)),
+    requireExistence: requireOn,
     async serve(request, context) {
       await requireOn(context)
       return page.serve(request, context)
@@ -95,8 +97,8 @@ export const fileHeaders = (contentType: string, cache: string): Record<string, 
 })
 
 /** The store, if its adoption page is on. Otherwise its paths do not exist. */
-async function requireOn({ db }: PageContext): Promise<StoreProfile> {
-  const store = await findStoreProfile(db)
+async function requireOn({ db, cached }: PageContext): Promise<StoreProfile> {
+  const store = await cached('store profile', () => findStoreProfile(db))
   if (!store.adoptionPage) throw pageNotFound()
   return store
 }

@@ -155,18 +155,22 @@ export class Pipeline {
 
   #runPage({ request, route, page, address, now }: RequestState): MaybePromise<PreparedResponse> {
     const { method } = request
-    // Not limited: it costs nothing, and a browser could not read a 429 whose preflight has failed.
-    if (route && page?.isPublic && method === 'OPTIONS')
-      return prepareResponse({ status: 204, headers: { ...preflightHeaders, Allow: allowedMethods(route) } })
     const isRead = method === 'GET' || method === 'HEAD'
+    // Not limited: it costs little, and a browser could not read a 429 whose preflight has failed.
+    const isPreflight = page?.isPublic && method === 'OPTIONS'
     const { admitToPages, database } = this.#options
-    const isExempt = page?.isExempt && isRead
+    const isExempt = isPreflight || (page?.isExempt && isRead)
     const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
     if (exceeded) throw exceeded
     if (!route || !page) throw pageNotFound()
-    if (!isRead) throw notAllowed(route)
     const { params } = route
     const context = { address, params, now, db: database.unknownCallerDb, cached: this.#cached }
+    if (!isRead)
+      return chain(page.requireExistence?.(context), () => {
+        if (!isPreflight) throw notAllowed(route)
+        const headers = { ...preflightHeaders, Allow: allowedMethods(route) }
+        return prepareResponse({ status: 204, headers })
+      })
     const key = page.cacheKey?.(request, context)
     const serve = () => page.serve(request, context)
     return key === undefined ? serve() : this.#webPages.serve(`${page.path} ${key}`, serve)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { cliOnNewDatabase, lines } from '../support/commands.ts'
 import { pageHint } from '../support/samples.ts'
 
-test('seed adds all sample animals to a new database, with photos that all differ', async (t) => {
+test('seed adds all sample animals to a new database, with photos that all differ, no key and no real person', async (t) => {
   const cli = await cliOnNewDatabase(t, {}, { isBare: true })
   assert.equal(
     await cli.ok(['seed']),
@@ -14,5 +14,9 @@ test('seed adds all sample animals to a new database, with photos that all diffe
   assert.deepEqual([ofType('pet').length, ofType('profile').length], [24, 24])
   assert.equal(new Set(ofType('photo').map(({ files }) => files['320.webp'])).size, 49)
   assert.equal(new Set(ofType('category').map(({ name }) => name)).size, 7)
+  assert.equal(ofType('key').length, 0)
+  const emails = ofType('order').map(({ customer }) => customer.email)
+  assert.equal(emails.length, 6)
+  for (const email of emails) assert.match(email, /@example\.org$/)
   assert.deepEqual(await cli.json(['seed']), { added: 0, photos: 0, orders: 0 })
 })

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { installedLicenses, licenseProblems } from '../../tools/dependencies.ts'
+import {
+  installedLicenses,
+  licenseProblems,
+  lockFiles,
+  toolLicenseProblems,
+} from '../../tools/dependencies.ts'
 import { assertSameNames } from '../support/sameNames.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -33,6 +38,21 @@ describe('docs/dependencies.md', () => {
     for (const [, path = ''] of page.matchAll(/`(src\/[^`]+)`/g))
       assert.ok(existsSync(new URL(path, root)), path)
   })
+})
+
+test('the client has no dependencies', () => {
+  const { dependencies, peerDependencies } = JSON.parse(read('client/package.json'))
+  assert.deepEqual([dependencies, peerDependencies], [undefined, undefined])
+})
+
+describe('the licenses of what builds, tests and measures', () => {
+  test('are checked for every lock file', () => {
+    const found = globSync('**/package-lock.json', { cwd: root, exclude: ['**/node_modules'] })
+    assertSameNames('The lock files', lockFiles, found)
+  })
+
+  for (const file of lockFiles)
+    test(`are allowed: ${file}`, () => assert.deepEqual(toolLicenseProblems(file), []))
 })
 
 describe('the licenses of what is delivered', () => {

@@ -102,6 +102,40 @@ describe('the files for deploying', () => {
     assert.match(read('docs/guides/one-machine.md'), /^docker run (?:.*\\\n)*.* --ulimit core=0 /m)
   })
 
+  test('the service runs without rights: not as root, and without new privileges and capabilities', () => {
+    assert.match(read('Dockerfile'), /^USER 10001:10001$/m)
+    const unit = read('deploy/systemd/petstore.service')
+    for (const line of [
+      'User=petstore',
+      'NoNewPrivileges=yes',
+      'CapabilityBoundingSet=',
+      'ProtectSystem=strict',
+    ])
+      assert.match(unit, new RegExp(`^${line}$`, 'm'))
+    const [compose] = parseAllDocuments(read('compose.yaml'), { merge: true }).map((each) => each.toJS())
+    for (const name of ['petstore-1', 'petstore-2', 'petstore-3', 'migrate']) {
+      const { read_only: isReadOnly, cap_drop, security_opt } = compose.services[name]
+      assert.deepEqual(
+        [isReadOnly, cap_drop, security_opt],
+        [true, ['ALL'], ['no-new-privileges:true']],
+        name,
+      )
+    }
+    const pods = ['petstore', 'migrate']
+      .flatMap((name) => parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)).map((each) => each.toJS()))
+      .flatMap(({ spec }) => spec?.template?.spec ?? [])
+    assert.equal(pods.length, 2)
+    for (const { securityContext, containers } of pods) {
+      assert.equal(securityContext.runAsNonRoot, true)
+      for (const { securityContext: own } of containers)
+        assert.deepEqual(own, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+    }
+  })
+
   test('every setting that they name exists', () => {
     const files = [
       ...yamlFiles,

@@ -30,7 +30,7 @@ const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, root), 
 const locked = (path: string): [string, Locked][] => Object.entries(readJson(path).packages)
 
 describe('the packages', () => {
-  for (const folder of ['', 'bench/', 'test/generated-clients/']) {
+  for (const folder of ['', 'bench/', 'mutation/', 'test/generated-clients/']) {
     const entries = locked(`${folder}package-lock.json`)
     const installed = entries.filter(([path, { link }]) => path.includes('node_modules/') && !link)
 
@@ -40,7 +40,7 @@ describe('the packages', () => {
     })
 
     test(`${folder}package.json lets none of them run a script at its installation`, () => {
-      const { allowScripts } = readJson(`${folder}package.json`)
+      const { allowScripts = {} } = readJson(`${folder}package.json`)
       const names = installed
         .filter(([, { hasInstallScript }]) => hasInstallScript)
         .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))

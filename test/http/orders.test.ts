@@ -78,6 +78,22 @@ describe('createOrder', () => {
     })
   }
 
+  test('takes no field from the body that only the service sets', async () => {
+    const petId = await orderClient.addPet()
+    const own = {
+      id: 999_999,
+      status: 'delivered',
+      placedAt: '2020-01-01T00:00:00.000Z',
+      holdExpiresAt: null,
+    }
+    const { status, json } = await post({ petId, ...own })
+    assert.equal(status, 201)
+    for (const [name, value] of Object.entries(own)) {
+      assert.ok(name in json, name)
+      assert.notEqual(json[name], value, name)
+    }
+  })
+
   test('suggests the correct field name with Prefer: handling=strict', async () => {
     const body = { petId: await orderClient.addPet(), customer: { name: 'Ada', mail: 'a@example.com' } }
     const response = await post(body, { prefer: 'handling=strict' })

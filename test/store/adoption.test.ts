@@ -21,7 +21,13 @@ describe('the adoption page that is turned off', () => {
     const unknown = await visit('/unknown')
     assert.equal(unknown.status, 404)
     for (const path of [...everyPath, `/adopt/${id}`, '/adopt?q=luna', '/adopt?sex=', '/adopt/'])
-      assert.deepEqual([path, (await visit(path)).text], [path, unknown.text])
+      for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
+        const { status, text, headers } = await visit(path, { method })
+        assert.deepEqual(
+          [method, path, status, text, headers.allow],
+          [method, path, 404, unknown.text, undefined],
+        )
+      }
     await call('DELETE', `/pets/${id}`)
   })
 
@@ -34,6 +40,8 @@ describe('the adoption page that is turned off', () => {
       await setStore({ adoptionPage: isOn })
       assert.equal((await visit('/adopt')).status, status)
       assert.equal((await visit('/adopt/embed.js')).status, status)
+      assert.equal((await visit('/adopt', { method: 'POST' })).status, isOn ? 405 : 404)
+      assert.equal((await visit('/adopt/embed.js', { method: 'OPTIONS' })).status, isOn ? 204 : 404)
     }
   })
 })

@@ -68,6 +68,8 @@ describe('animals.json', () => {
       'limit=0',
       'limit=101',
       'limit=x',
+      'limit=null',
+      'limit=undefined',
       'before=x',
       'q=a+b+c+d+e+f+g+h+i',
     ]) {
@@ -86,6 +88,15 @@ describe('the script for other web sites', () => {
     assert.equal(headers['access-control-allow-origin'], '*')
     assert.equal(headers['cross-origin-resource-policy'], 'cross-origin')
     assert.match(text, /adoptable-animals/)
+  })
+
+  test('adds texts as text, and uses no cookie', async () => {
+    const { text } = await visit('/adopt/embed.js')
+    assert.match(text, /textContent|createTextNode|append/)
+    assert.doesNotMatch(
+      text,
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|cookie|credentials: 'include'/,
+    )
   })
 
   test('has at most 10 KiB, compressed', async () => {
