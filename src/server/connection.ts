@@ -36,6 +36,7 @@ export class Connection {
   #problem: RequestProblem | undefined
   #hasCompleted = false
   #isPauseScheduled = false
+  #isStalled = false
   #bytesRead = 0
   #idleSweeps = 0
   /** When its last response ended. */
@@ -73,6 +74,15 @@ export class Connection {
     const total = ++this.#shared.waiting
     if (this.#waiting.length > waitingMax || total > waitingTotalMax) this.socket.destroy()
     else if (this.#waiting.length > waitingPauseMax) this.#schedulePause()
+  }
+
+  /**
+   * Reads nothing until the client has read the response to its request. Otherwise all that it sends would begin the time of
+   * a stalled response again.
+   */
+  stall(): void {
+    this.#isStalled = true
+    this.#schedulePause()
   }
 
   /** The bytes that follow cannot be read. Complete requests get their responses first. */
@@ -116,6 +126,8 @@ export class Connection {
     this.#hasCompleted ||= request.isComplete
     this.#current = undefined
     this.respondedAt = performance.now()
+    if (this.#isStalled) this.#schedulePause()
+    this.#isStalled = false
     const next = this.#waiting.shift()
     if (!next) {
       if (this.#problem && request.isComplete && !this.socket.writableEnded)
@@ -145,7 +157,7 @@ export class Connection {
 
   #pauseOrResume(): void {
     if (this.#problem) return
-    if (this.#waiting.length > waitingPauseMax) this.socket.pause()
+    if (this.#isStalled || this.#waiting.length > waitingPauseMax) this.socket.pause()
     else if (this.socket.isPaused()) this.socket.resume()
   }
 }

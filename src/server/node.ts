@@ -65,7 +65,10 @@ export async function listenOnNode(
     if (request.response.destroyed) return
     const write = (handled: ApiResponse) => {
       writeResponse(request, handled, shutdown.isStopping)
-      closeIfStalled(request.response, bounds.stalledMs)
+      const { response, isComplete } = request
+      closeIfStalled(response, bounds.stalledMs)
+      if (isComplete && response.writableEnded && response.req.socket.writableLength > 0)
+        connections.get(response.req.socket)?.stall()
     }
     return run(request.response, () => {
       const handled = chain(shutdown.listenerClosed, () => handle(request))

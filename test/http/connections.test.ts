@@ -187,28 +187,34 @@ test('a connection after a slow response may be idle as long as any other', asyn
 /** Sockets of this process, which has both ends of each connection. */
 const openSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
-test('a client that reads nothing of a second response is disconnected', async () => {
-  // More than the socket buffers hold.
-  const large = 'x'.repeat(32 * 1024 * 1024)
-  const listener = await listen(
-    handlers(({ target }) => (target === '/large' ? large : 'done')),
-    anywhere,
-    { ...bounds, stalledMs: 300 },
-  )
-  const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`
-  try {
-    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
-    caller.socket.pause()
-    caller.socket.write(request('/') + request('/large'))
-    // Nothing is read before the server closes its end: then one of the two sockets is left.
-    await eventually('the server gives up', async () => openSockets() === 1)
-    caller.socket.resume()
-    await caller.closed
-    assert.ok(caller.socket.bytesRead < large.length, `${caller.socket.bytesRead} bytes came`)
-  } finally {
-    await listener.stop()
-  }
-})
+for (const [name, sent] of [
+  ['reads nothing of a second response', ''],
+  ['reads nothing, but goes on sending,', '\r\n'],
+] as const)
+  test(`a client that ${name} is disconnected`, async () => {
+    // More than the socket buffers hold.
+    const large = 'x'.repeat(32 * 1024 * 1024)
+    const listener = await listen(
+      handlers(({ target }) => (target === '/large' ? large : 'done')),
+      anywhere,
+      { ...bounds, stalledMs: 300 },
+    )
+    const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`
+    try {
+      const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
+      caller.socket.pause()
+      caller.socket.write(request('/') + request('/large'))
+      const sending = setInterval(() => caller.socket.write(sent), 50)
+      caller.socket.on('close', () => clearInterval(sending))
+      // Nothing is read before the server closes its end: then one of the two sockets is left.
+      await eventually('the server gives up', async () => openSockets() <= 1)
+      caller.socket.resume()
+      await caller.closed
+      assert.ok(caller.socket.bytesRead < large.length, `${caller.socket.bytesRead} bytes came`)
+    } finally {
+      await listener.stop()
+    }
+  })
 
 describe('near the limit of connections', () => {
   const readsBody = handlers(async (request) => `${(await request.body({ bytesMax: 1_000 }))?.length}`)
