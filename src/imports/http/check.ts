@@ -67,7 +67,7 @@ async function checkFile(
   const onProblem = (problem: Problem) => {
     wrong = withProblem(wrong, problem)
   }
-  await file.read(readText(slices(buffer)), onProblem, (lines) => {
+  await file.read(readText(slices(buffer, pause)), onProblem, (lines) => {
     if (lines > linesMax)
       throw new FileError(`The file has more than ${linesMax} lines. Import it with "petstore import".`)
   })
@@ -108,8 +108,12 @@ async function checkFile(
   }
 }
 
-async function* slices(buffer: Buffer): AsyncGenerator<Buffer> {
-  for (let from = 0; from < buffer.length; from += sliceBytes) yield buffer.subarray(from, from + sliceBytes)
+async function* slices(buffer: Buffer, pause: () => Promise<void>): AsyncGenerator<Buffer> {
+  for (let from = 0; from < buffer.length; from += sliceBytes) {
+    yield buffer.subarray(from, from + sliceBytes)
+    // Here too, because a long line has many slices.
+    await pause()
+  }
 }
 
 function columnsOf({ headings, used, preset }: Columns): ImportColumn[] {
