@@ -26,7 +26,13 @@ export type CheckOptions = Pick<CsvOptions, 'map' | 'from' | 'dateOrder' | 'curr
   MissingOptions
 
 /** Where an uploaded file is checked, and what its animals are stored with. */
-type CheckContext = { readonly database: Database; readonly id: string; readonly now: number }
+type CheckContext = {
+  readonly database: Database
+  readonly id: string
+  readonly now: number
+  /** Called after each step of the work. Throws an error if the work is to end. */
+  proceed(): void
+}
 
 /** Recognizes and checks a file, and stores its animals in batches. It changes no animal. Throws a `FileError`. */
 export async function checkUpload(
@@ -34,11 +40,15 @@ export async function checkUpload(
   bytes: Uint8Array,
   options: CheckOptions,
 ): Promise<ImportJob> {
-  const { now } = context
+  const { now, proceed } = context
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const problem = describeOtherFormat(buffer.subarray(0, sliceBytes), 'csv', { withExample: false })
   if (problem !== undefined) throw new FileError(problem)
-  const pause = createPace()
+  const pace = createPace()
+  const pause = async () => {
+    await pace()
+    proceed()
+  }
   const file = new CsvFile({
     ...options,
     allowsMissingColumns: true,
