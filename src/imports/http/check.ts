@@ -58,21 +58,22 @@ export async function checkUpload(
   })
   const conflicts = new PetConflicts()
   try {
-    return await checkFile(context, file, conflicts, buffer, options, pause)
+    return await checkFile({ ...context, file, conflicts, options, pause }, buffer)
   } finally {
     file.close()
     conflicts.close()
   }
 }
 
-async function checkFile(
-  { database, id, now }: CheckContext,
-  file: CsvFile,
-  conflicts: PetConflicts,
-  buffer: Buffer,
-  options: CheckOptions,
-  pause: () => Promise<void>,
-): Promise<ImportJob> {
+type FileContext = CheckContext & {
+  readonly file: CsvFile
+  readonly conflicts: PetConflicts
+  readonly options: CheckOptions
+  pause(): Promise<void>
+}
+
+async function checkFile(context: FileContext, buffer: Buffer): Promise<ImportJob> {
+  const { database, id, now, file, conflicts, options, pause } = context
   let wrong: Pick<ImportJob, 'wrong' | 'wrongLines'> = { wrong: 0, wrongLines: [] }
   const onProblem = (problem: Problem) => {
     wrong = withProblem(wrong, problem)
