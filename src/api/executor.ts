@@ -79,7 +79,9 @@ export class Executor {
 
   #contextOf({ request, now, address, principal, path }: AuthorizedRequest): Context {
     const { clock, publicUrl = '' } = this.#options
-    return { now, clock, principal, address, path, publicUrl, header: (name) => request.header(name) }
+    const header: Context['header'] = (name) => request.header(name)
+    const isGone = () => request.isGone ?? false
+    return { now, clock, principal, address, path, publicUrl, header, isGone }
   }
 
   #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {

@@ -53,6 +53,8 @@ export type Context = {
   /** The URL of the service; empty if it is not known, so that URLs are relative. */
   readonly publicUrl: string
   header(name: string): string | undefined
+  /** Whether the caller has closed the connection, and gets no response. */
+  isGone(): boolean
 }
 
 export type ReadContext = Context & {

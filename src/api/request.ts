@@ -33,6 +33,8 @@ export type ApiRequest = {
   readonly problem?: RequestProblem | undefined
   /** Whether all of it has arrived. Undefined if the runtime does not know it. */
   readonly isComplete?: boolean
+  /** Whether the caller has closed the connection, and gets no response. */
+  readonly isGone?: boolean
   /** `name` is in lower case. */
   header(name: string): string | undefined
   /** Resolves to undefined if the body is larger than `bytesMax`. Rejects with a BodyError, or if the body ends early. */

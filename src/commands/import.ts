@@ -39,9 +39,8 @@ export async function run({ env, options, args: [name] }: Call<ImportOptions>): 
   const progress = { outcome: 'nothing was imported' }
   const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
-    const checked = csv
-      ? await checkCsv(csv, input, read, conflicts, problems, signal)
-      : await checkFile(input, read, conflicts, problems, signal)
+    const context = { input, options: read, conflicts, problems, signal }
+    const checked = await (csv ? checkCsv(csv, context) : checkFile(context))
     const findWrongLines = async (db?: Db) => {
       const unknown = (await csv?.findUnknownCategories(db, problems.add)) ?? []
       return new Set([...unknown, ...(await conflicts.find(db, checked.digest, problems, signal))])

@@ -80,11 +80,11 @@ export class CsvFile {
     let bytesRead = 0
     for await (const { rows, lines, problems, bytes } of readCsv(chunks, createReader)) {
       const isMerged = this.#columns?.preset?.hasSeveralLines ?? false
-      const wrong = problems.toSorted((a, b) => a.line - b.line)
+      const wrong = problems.toSorted((a, b) => b.line - a.line)
       // In the order of the file, because the first line of an animal decides.
       for (const [at, animal] of rows.entries()) {
         const line = lines[at] as number
-        while (wrong[0] && wrong[0].line < line) this.#addWrong(wrong.shift() as WrongRow, onProblem)
+        while ((wrong.at(-1)?.line ?? line) < line) this.#addWrong(wrong.pop() as WrongRow, onProblem)
         const other = this.staged.add(line, animal, isMerged)
         if (other !== undefined)
           onProblem({
@@ -92,7 +92,7 @@ export class CsvFile {
             reason: `the external id "${animal.externalId}" is that of another animal on line ${other}`,
           })
       }
-      for (const each of wrong) this.#addWrong(each, onProblem)
+      for (const each of wrong.reverse()) this.#addWrong(each, onProblem)
       bytesRead += bytes
       this.#rowCount += rows.length + problems.length
       onRead(this.#rowCount, bytesRead)

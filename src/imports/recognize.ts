@@ -131,7 +131,8 @@ const shownLengthMax = 60
 
 /** Such as: Sex must be male or female, but is "Maybe". */
 function describe({ heading }: Column, problem: string, text: string): string {
-  const characters = [...text.replaceAll(/\s+/g, ' ')]
+  // A part that is long enough: the text can have millions of characters.
+  const characters = [...text.slice(0, 100 * shownLengthMax).replaceAll(/\s+/g, ' ')]
   const shown =
     characters.length > shownLengthMax
       ? `${characters.slice(0, shownLengthMax).join('')}…`

@@ -1,7 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
-import { SharedRun } from '../database/sharedRun.ts'
+import { Rounds, type RoundsOptions } from '../database/rounds.ts'
 import { indexStep, needsIndexing } from './indexing.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 
@@ -13,59 +10,35 @@ const mergesPerRound = 8
 const pauseRatio = 9
 const pauseMaxMs = 500
 
-type IndexerOptions = {
-  readonly database: Database
-  readonly clock: Clock
+type IndexerOptions = RoundsOptions & {
   /** Changes of this time are indexed together, so that single writes do not cause as many commits of the index. */
   readonly indexDelayMs: number
-  onFault(error: unknown): void
 }
 
 /** Keeps the search index up to date, by the event log. */
-export class ListingIndexer {
-  readonly #options: IndexerOptions
-  readonly #stopping = new AbortController()
-  readonly #rounds = new SharedRun(() => this.#runRound())
+export class ListingIndexer extends Rounds<IndexerOptions> {
   #steps = 0
   #mayMerge = false
 
-  constructor(options: IndexerOptions) {
-    this.#options = options
-  }
-
-  /** Starts a round that looks for changes. Calls during a round cause one more round. */
-  wake(): void {
-    if (!this.#stopping.signal.aborted) void this.#rounds.run()
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#rounds.ended()
-  }
-
-  async #runRound(): Promise<void> {
-    const { database, indexDelayMs, onFault } = this.#options
-    const { signal } = this.#stopping
-    try {
-      await sleep(indexDelayMs, undefined, { signal, ref: false }).catch(() => {})
-      if (signal.aborted) return
-      let through = await database.readableThrough()
-      // Read before writing: every commit wakes the indexer, so a write without need would never end.
-      let isBehind = await needsIndexing(database.read, through)
-      while (isBehind && !signal.aborted) {
-        isBehind = await this.#step(through)
-        // After each step: on PostgreSQL this gives changes their ids, and a search finds the oldest change by its id.
-        if (isBehind) through = await database.readableThrough()
-      }
-      await this.#merge()
-    } catch (error) {
-      onFault(error)
+  protected async runRound(): Promise<void> {
+    const { signal } = this
+    const { database, indexDelayMs } = this.options
+    await this.pause(indexDelayMs)
+    if (signal.aborted) return
+    let through = await database.readableThrough()
+    // Read before writing: every commit wakes the indexer, so a write without need would never end.
+    let isBehind = await needsIndexing(database.read, through)
+    while (isBehind && !signal.aborted) {
+      isBehind = await this.#step(through)
+      // After each step: on PostgreSQL this gives changes their ids, and a search finds the oldest change by its id.
+      if (isBehind) through = await database.readableThrough()
     }
+    await this.#merge()
   }
 
   /** Returns whether there is more to index. */
   async #step(through: number): Promise<boolean> {
-    const { database, clock } = this.#options
+    const { database, clock } = this.options
     const startedAt = performance.now()
     const progress = await database.write(async (trx) => {
       const reached = await indexStep(trx, through, clock())
@@ -75,29 +48,24 @@ export class ListingIndexer {
     })
     this.#mayMerge = true
     // A late index takes the time that it needs: otherwise it would never keep up with continuous changes.
-    if (progress !== 'late') await this.#pause(startedAt)
+    if (progress !== 'late') await this.#pauseForOthers(startedAt)
     return progress !== 'current'
   }
 
   async #merge(): Promise<void> {
-    const { database } = this.#options
+    const { database } = this.options
     const { merge } = searchIndexOf(database.read)
     if (!merge) return
-    for (
-      let merges = 0;
-      merges < mergesPerRound && this.#mayMerge && !this.#stopping.signal.aborted;
-      merges++
-    ) {
+    for (let merges = 0; merges < mergesPerRound && this.#mayMerge && !this.signal.aborted; merges++) {
       const startedAt = performance.now()
       this.#mayMerge = await database.write((trx) => merge(trx))
-      await this.#pause(startedAt)
+      await this.#pauseForOthers(startedAt)
     }
   }
 
   /** After a write. While other writes wait, they get most of the time: creates would take a third longer otherwise. */
-  async #pause(startedAt: number): Promise<void> {
-    if (this.#options.database.stats().writesWaiting === 0) return
-    const pauseMs = Math.min(pauseRatio * (performance.now() - startedAt), pauseMaxMs)
-    await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {})
+  async #pauseForOthers(startedAt: number): Promise<void> {
+    if (this.options.database.stats().writesWaiting === 0) return
+    await this.pause(Math.min(pauseRatio * (performance.now() - startedAt), pauseMaxMs))
   }
 }

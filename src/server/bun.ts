@@ -79,6 +79,9 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
     method: request.method,
     target: end === -1 ? url.slice(start) : url.slice(start, end),
     remoteAddress,
+    get isGone() {
+      return request.signal.aborted
+    },
     header: (name) => headers.get(name) ?? undefined,
     async body(limits) {
       // The announced length was checked.

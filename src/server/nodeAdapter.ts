@@ -41,6 +41,10 @@ export class NodeRequest implements ApiRequest {
     return this.#message.complete || !this.#hasBody
   }
 
+  get isGone(): boolean {
+    return this.response.destroyed
+  }
+
   /** Whether the client waits for 100 before it sends the body. */
   get isContinueAwaited(): boolean {
     const { headers, httpVersion } = this.#message

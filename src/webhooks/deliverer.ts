@@ -1,6 +1,4 @@
-import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
-import { SharedRun } from '../database/sharedRun.ts'
+import { Rounds, type RoundsOptions } from '../database/rounds.ts'
 import { claimDelivery, type DueLane, dueLanes, finishAttempt, releaseDelivery } from './attempts.ts'
 import { dispatchEvents, hasActiveWebhooks, hasUndispatchedEvents } from './dispatch.ts'
 import type { SendOptions } from './send.ts'
@@ -10,12 +8,9 @@ const concurrentLanesMax = 64
 /** How long a lane keeps its slot while other lanes wait for one. */
 const laneSlotMs = 1_000
 
-type DelivererOptions = {
-  readonly database: Database
-  readonly clock: Clock
+type DelivererOptions = RoundsOptions & {
   readonly sending: SendOptions
   onAttempt(outcome: AttemptOutcome): void
-  onFault(error: unknown): void
 }
 
 /**
@@ -23,44 +18,27 @@ type DelivererOptions = {
  * bounded, so an endpoint that does not respond blocks only its lanes. When more lanes are due than there are slots, they
  * take turns.
  */
-export class Deliverer {
-  readonly #options: DelivererOptions
+export class Deliverer extends Rounds<DelivererOptions> {
   readonly #activeLanes = new Map<string, Promise<void>>()
-  readonly #stopping = new AbortController()
-  readonly #rounds = new SharedRun(() => this.#runRound())
   #areLanesWaiting = false
   /** The webhook whose lane was started last: the next in order gets the next slot. */
   #lastWebhookId = 0
 
-  constructor(options: DelivererOptions) {
-    this.#options = options
-  }
-
-  /** Starts a round that looks for work. Calls during a round cause one more round. */
-  wake(): void {
-    if (!this.#stopping.signal.aborted) void this.#rounds.run()
-  }
-
   /** Starts no more attempts and aborts those under way, which are repeated after the next start. */
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#rounds.ended()
+  override async stop(): Promise<void> {
+    await super.stop()
     await Promise.all(this.#activeLanes.values())
   }
 
-  async #runRound(): Promise<void> {
-    const { database, clock, onFault } = this.#options
-    const { signal } = this.#stopping
-    try {
-      if (signal.aborted || !(await hasActiveWebhooks(database.read))) return
-      // Read before writing: every commit wakes the deliverer, so a write without need would never end.
-      const through = await database.readableThrough()
-      while (!signal.aborted && (await hasUndispatchedEvents(database.read, through)))
-        await database.write((trx) => dispatchEvents(trx, clock(), through))
-      this.#startLanes(await dueLanes(database.read, clock()))
-    } catch (error) {
-      onFault(error)
-    }
+  protected async runRound(): Promise<void> {
+    const { signal } = this
+    const { database, clock } = this.options
+    if (signal.aborted || !(await hasActiveWebhooks(database.read))) return
+    // Read before writing: every commit wakes the deliverer, so a write without need would never end.
+    const through = await database.readableThrough()
+    while (!signal.aborted && (await hasUndispatchedEvents(database.read, through)))
+      await database.write((trx) => dispatchEvents(trx, clock(), through))
+    this.#startLanes(await dueLanes(database.read, clock()))
   }
 
   #startLanes(due: readonly DueLane[]): void {
@@ -71,7 +49,7 @@ export class Deliverer {
     this.#areLanesWaiting = false
     for (const lane of inTurn) {
       const name = `${lane.webhookId} ${lane.lane}`
-      if (this.#stopping.signal.aborted || this.#activeLanes.has(name)) continue
+      if (this.signal.aborted || this.#activeLanes.has(name)) continue
       if (this.#activeLanes.size >= concurrentLanesMax) {
         this.#areLanesWaiting = true
         return
@@ -83,7 +61,7 @@ export class Deliverer {
           // A delivery may have become due since the last claim, or a lane may be waiting for the slot.
           () => this.wake(),
           // No wake: the next commit or scheduled round retries.
-          (error: unknown) => this.#options.onFault(error),
+          (error: unknown) => this.options.onFault(error),
         )
       this.#activeLanes.set(name, running)
     }
@@ -93,14 +71,14 @@ export class Deliverer {
     const slotEndsAt = performance.now() + laneSlotMs
     while (await this.#attemptNext(lane)) {
       const mustYield = this.#areLanesWaiting && performance.now() > slotEndsAt
-      if (mustYield || this.#stopping.signal.aborted) return
+      if (mustYield || this.signal.aborted) return
     }
   }
 
   /** Returns whether there may be another delivery. */
   async #attemptNext(lane: DueLane): Promise<boolean> {
-    const { database, clock, sending, onAttempt } = this.#options
-    const { signal } = this.#stopping
+    const { signal } = this
+    const { database, clock, sending, onAttempt } = this.options
     const claim = await database.writeUnlogged((trx) => claimDelivery(trx, lane, clock()))
     if (!claim) return false
     if (claim === 'failed') return true

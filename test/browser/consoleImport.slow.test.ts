@@ -76,6 +76,7 @@ describe('import', () => {
       await page.getByRole('progressbar').waitFor()
       await page.reload()
       await page.getByRole('progressbar').waitFor()
+      await page.getByText('The file was uploaded just now.', { exact: false }).waitFor()
       await page.getByRole('button', { name: 'Stop' }).click()
       const dialog = page.getByRole('dialog', { name: 'Stop the import?' })
       await dialog.getByRole('button', { name: 'Stop' }).click()
@@ -100,10 +101,15 @@ describe('import', () => {
   }
 
   browserTest('the file of another person can be shown, and stays when the screen is left', () =>
-    visit('import', async ({ page }) => {
+    visit('import', async (opened) => {
+      const { page } = opened
       const id = await chooseAfterOther(page)
       await page.getByRole('button', { name: 'Show it' }).click()
       await page.getByText('Theirs').waitFor()
+      await page.getByText('uploaded just now, but not on this page', { exact: false }).waitFor()
+      await assertSoundInBoth(opened, 'import-of-other-desktop')
+      await page.setViewportSize(small.viewport)
+      await assertSoundInBoth(opened, 'import-of-other-small')
       assert.ok(await page.getByRole('button', { name: 'Add 1 animal' }).isEnabled())
       await goTo(page, 'animals')
       assert.equal((await api('GET', `/imports/${id}`)).state, 'ready')

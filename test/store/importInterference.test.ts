@@ -25,7 +25,8 @@ async function checkedFileFor(t: TestContext) {
   const conflicts = new FileConflicts()
   const options = { format: 'ndjson', withKeys: false, map: new Map(), externalId: undefined } as const
   const { signal } = new AbortController()
-  const checked = await checkFile(input, options, conflicts, new Problems(undefined, file), signal)
+  const problems = new Problems(undefined, file)
+  const checked = await checkFile({ input, options, conflicts, problems, signal })
   const apply = (interfere?: () => Promise<unknown> | unknown) => {
     const source: ImportInput = interfere ? { ...input, open: () => pausing(input, interfere) } : input
     const config = readConfig(env)

@@ -150,6 +150,21 @@ describe('an import', () => {
     assert.equal(second.json.message, 'Another file is being checked. Try again in a moment.')
   })
 
+  test('is not stored if its caller leaves during the check, and can be sent again', async () => {
+    const caller = new AbortController()
+    const headers = { 'content-type': 'text/csv', 'idempotency-key': unique('leaves').replace(' ', '-') }
+    const request = { body: manyAnimals(5_000), headers }
+    const first = send('POST', '/v1/imports', { ...request, signal: caller.signal })
+    const { read } = await service.openDatabase()
+    const jobs = read.selectFrom('import_jobs').select('state')
+    await eventually('the file is being checked', () => jobs.executeTakeFirst())
+    caller.abort()
+    await assert.rejects(first)
+    await eventually('nothing is stored', async () => (await jobs.execute()).length === 0)
+    const { status, json } = await send('POST', '/v1/imports', request)
+    assert.deepEqual([status, json.state, json.total], [201, 'ready', 5_000])
+  })
+
   test('leaves out a line whose animal was changed after the check', async () => {
     const code = unique('E')
     const [first, second] = [await addPet(), await addPet()]

@@ -10,8 +10,7 @@ import type { PetRecord } from '../../pets/record.ts'
 import type { Resource, ResourceRecord } from '../../records/resource.ts'
 import { defaultResource } from '../../resources.ts'
 import { Progress } from '../output/progress.ts'
-import type { CheckedFile, FileConflicts } from './checkFile.ts'
-import type { ImportInput } from './input.ts'
+import type { CheckContext, CheckedFile } from './checkFile.ts'
 import type { Problems } from './problems.ts'
 import type { Batch, CsvReadOptions, ReadOptions } from './records.ts'
 
@@ -23,15 +22,9 @@ export const openCsv = ({ map, externalId }: ReadOptions, csv: CsvReadOptions): 
     now: systemClock(),
   })
 
-/** Validates every line of CSV. What depends on the database or on other lines is added to `conflicts`. */
-export async function checkCsv(
-  file: CsvFile,
-  input: ImportInput,
-  options: ReadOptions,
-  conflicts: FileConflicts,
-  problems: Problems,
-  signal: AbortSignal,
-): Promise<CheckedFile> {
+/** Validates every line of CSV. */
+export async function checkCsv(file: CsvFile, context: CheckContext): Promise<CheckedFile> {
+  const { input, options, conflicts, problems, signal } = context
   using progress = new Progress('Checking')
   const hash = createHash('sha256').update(JSON.stringify({ ...options, map: [...options.map] }))
   const chunks = readText(input.open(), (bytes) => void hash.update(bytes))

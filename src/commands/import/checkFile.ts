@@ -19,14 +19,18 @@ export type CheckedFile = {
   batches(): AsyncIterable<Batch>
 }
 
-/** Validates every line of NDJSON. What depends on the database or on other lines is added to `conflicts`. */
-export async function checkFile(
-  input: ImportInput,
-  options: ReadOptions,
-  conflicts: FileConflicts,
-  problems: Problems,
-  signal: AbortSignal,
-): Promise<CheckedFile> {
+export type CheckContext = {
+  readonly input: ImportInput
+  readonly options: ReadOptions
+  /** Gets what depends on the database or on other lines. */
+  readonly conflicts: FileConflicts
+  readonly problems: Problems
+  readonly signal: AbortSignal
+}
+
+/** Validates every line of NDJSON. */
+export async function checkFile(context: CheckContext): Promise<CheckedFile> {
+  const { input, options, conflicts, problems, signal } = context
   using progress = new Progress('Checking')
   const hash = createHash('sha256').update(JSON.stringify({ ...options, map: [...options.map] }))
   const highestIds = new Map<Resource, number>()

@@ -7,23 +7,24 @@ type MultilineCell = { readonly cell: number; readonly open: number; readonly cl
 export type CsvRecord = {
   readonly cells: string[]
   readonly end: number
-  readonly problem: CellProblem | undefined
   readonly multiline: readonly MultilineCell[]
 }
 
+export const unclosed = 'has a quotation mark that is not closed'
+
 /**
- * Reads the cells of one CSV record (RFC 4180). If the text ends within quotation marks, there is no record, and the
- * result is the number of that cell.
+ * Reads the cells of one CSV record (RFC 4180), up to the first wrong one. So a wrong record does not make the reader look
+ * at many lines again: none of the lines after its first one, up to the wrong cell, begins a record of several lines that
+ * is right up to there.
  */
-export function parseCsvRecord(text: string, start: number, delimiter: string): CsvRecord | number {
+export function parseCsvRecord(text: string, start: number, delimiter: string): CsvRecord | CellProblem {
   const lineEnd = text.indexOf('\n', start)
   const stop = lineEnd === -1 ? text.length : lineEnd
   const line = text.slice(start, stop)
   if (!line.includes('"'))
-    return { cells: withoutReturn(line).split(delimiter), end: stop + 1, problem: undefined, multiline: [] }
+    return { cells: withoutReturn(line).split(delimiter), end: stop + 1, multiline: [] }
   const cells: string[] = []
   const multiline: MultilineCell[] = []
-  let problem: CellProblem | undefined
   for (let at = start; ; ) {
     const cell = cells.length
     const open = at
@@ -31,22 +32,22 @@ export function parseCsvRecord(text: string, start: number, delimiter: string): 
       at = endOfCell(text, open, delimiter)
       const content = text.slice(open, at)
       if (lacksOpeningQuote(content))
-        problem ??= { cell, reason: 'ends with a quotation mark but does not begin with one' }
+        return { cell, reason: 'ends with a quotation mark but does not begin with one' }
       cells.push(content)
     } else {
       const close = closingQuote(text, open + 1)
-      if (close === -1) return cell
+      if (close === -1) return { cell, reason: unclosed }
       const content = text.slice(open + 1, close)
       cells.push(content.replaceAll('""', '"'))
       if (content.includes('\n')) multiline.push({ cell, open, close })
       at = endOfCell(text, close + 1, delimiter)
       if (text.slice(close + 1, at).trim() !== '')
-        problem ??= { cell, reason: 'has text after its closing quotation mark' }
+        return { cell, reason: 'has text after its closing quotation mark' }
     }
     if (text[at] === delimiter) at++
     else {
       if (text[open] !== '"' && text[at - 1] === '\r') cells[cell] = withoutReturn(cells[cell] ?? '')
-      return { cells, end: at + 1, problem, multiline }
+      return { cells, end: at + 1, multiline }
     }
   }
 }
@@ -55,16 +56,29 @@ export function parseCsvRecord(text: string, start: number, delimiter: string): 
 const lacksOpeningQuote = (content: string): boolean =>
   content.trimEnd().endsWith('"') && content.split('"').length % 2 === 0
 
+/** If so many lines of a cell are not records, the others are not looked at. */
+const joinedLinesMax = 1_000
+
+export type JoinedLines = { readonly first: string; readonly between: string[]; readonly last: string }
+
 /**
  * The lines of the text that a quoted cell has made one record, without the quotation marks of the cell. The first and the
  * last one have the other cells of the record.
  */
-export function joinedLines(text: string, record: CsvRecord, start: number, { open, close }: MultilineCell) {
+export function joinedLines(
+  text: string,
+  { end }: CsvRecord,
+  start: number,
+  { open, close }: MultilineCell,
+): JoinedLines {
   const from = Math.max(start, text.lastIndexOf('\n', open) + 1)
   const next = text.indexOf('\n', close)
-  const to = next === -1 ? text.length : Math.min(next, record.end)
+  const to = next === -1 ? text.length : Math.min(next, end)
   const content = text.slice(from, open) + text.slice(open + 1, close) + text.slice(close + 1, to)
-  return content.split('\n')
+  const firstEnd = content.indexOf('\n')
+  const lastStart = content.lastIndexOf('\n') + 1
+  const between = content.slice(firstEnd + 1, lastStart).split('\n', joinedLinesMax)
+  return { first: content.slice(0, firstEnd), between, last: content.slice(lastStart) }
 }
 
 function endOfCell(text: string, from: number, delimiter: string): number {

@@ -1,8 +1,15 @@
-import { type CellProblem, type CsvRecord, findDelimiter, joinedLines, parseCsvRecord } from './csv.ts'
+import {
+  type CellProblem,
+  type CsvRecord,
+  findDelimiter,
+  type JoinedLines,
+  joinedLines,
+  parseCsvRecord,
+  unclosed,
+} from './csv.ts'
 import { FileError, type Problem, problemOf } from './problem.ts'
-import { countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
+import { chunkBytes, countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
 
-const unclosed = 'has a quotation mark that is not closed'
 const containsRecords = 'contains lines that look like records: a quotation mark is probably missing'
 
 /** Reads the lines of a file, after its header. */
@@ -38,17 +45,24 @@ export async function* readCsv<T>(
 ): AsyncGenerator<Rows<T>> {
   let file: File<T> | undefined
   let nextLine = 1
-  let rest = ''
+  /** A record that may continue, and what follows. It is read again at twice its length, because each time takes longer. */
+  let waiting: string[] = []
+  let waitingLength = 0
+  let readLength = 0
   const findHeader = headerFinder(createReader)
-  /** Returns the text of a record that may continue, if it has at most `restMax` characters. */
-  const read = (text: string, found: Rows<T>, restMax: number): string => {
-    for (let start = 0; start < text.length; ) {
+  /** Reads what waits. Keeps a record that may continue, if it has at most `restMax` characters. */
+  function* read(first: Rows<T>, restMax: number): Generator<Rows<T>> {
+    const text = waiting.join('')
+    let found = first
+    let pieceEnd = chunkBytes
+    let start = 0
+    while (start < text.length) {
       const delimiter = file?.delimiter ?? findDelimiter(text.slice(start, endOfLine(text, start)))
       const parsed = parseCsvRecord(text, start, delimiter)
-      if (typeof parsed === 'number' && text.length - start <= restMax) return text.slice(start)
-      const problem = quoteProblem(text, start, parsed, file)
+      if ('reason' in parsed && parsed.reason === unclosed && text.length - start <= restMax) break
+      const problem = 'reason' in parsed ? parsed : file && joinedRecords(text, start, parsed, file)
       if (problem) reportCell(problem, file, nextLine, text.slice(start, endOfLine(text, start)), found)
-      else if (typeof parsed !== 'number' && !isBlank(parsed.cells)) {
+      else if ('cells' in parsed && !isBlank(parsed.cells)) {
         if (file) readRow(parsed.cells, file.reader, nextLine, found)
         else {
           const reader = findHeader(parsed.cells)
@@ -56,24 +70,33 @@ export async function* readCsv<T>(
         }
       }
       // A wrong quotation mark makes only its own line wrong: the next ones may be records.
-      const end = problem || typeof parsed === 'number' ? endOfLine(text, start) : parsed.end
+      const end = problem || 'reason' in parsed ? endOfLine(text, start) : parsed.end
       // The record may lack the line feed at its end.
       nextLine += 1 + countLineFeeds(text, start, end - 1)
       start = end
+      if (start < pieceEnd) continue
+      yield found
+      found = noRows()
+      pieceEnd = start + chunkBytes
     }
-    return ''
-  }
-  for await (const { line, text, bytes, problems } of chunks) {
-    if (rest === '') nextLine = line
-    const found: Rows<T> = { rows: [], lines: [], problems: [...problems], bytes }
-    rest = read(rest + (line === 1 ? text.replace(/^\ufeff/, '') : text), found, lineBytesMax)
+    waiting = [text.slice(start)]
+    waitingLength = text.length - start
+    readLength = Math.min(2 * waitingLength, restMax + 1)
     yield found
   }
-  const last: Rows<T> = { rows: [], lines: [], problems: [], bytes: 0 }
-  read(rest, last, 0)
+  for await (const { line, text, bytes, problems } of chunks) {
+    if (waitingLength === 0) nextLine = line
+    waiting.push(line === 1 ? text.replace(/^\ufeff/, '') : text)
+    waitingLength += text.length
+    const found = { ...noRows<T>(), problems: [...problems], bytes }
+    if (waitingLength < readLength) yield found
+    else yield* read(found, lineBytesMax)
+  }
+  yield* read(noRows(), 0)
   if (!file) findHeader(undefined)
-  yield last
 }
+
+const noRows = <T>(): Rows<T> => ({ rows: [], lines: [], problems: [], bytes: 0 })
 
 const titlesMax = 10
 
@@ -94,11 +117,14 @@ function headerFinder<T>(createReader: (header: readonly string[]) => RowReader<
   }
 }
 
-function quoteProblem<T>(text: string, start: number, parsed: CsvRecord | number, file: File<T> | undefined) {
-  if (typeof parsed === 'number') return { cell: parsed, reason: unclosed }
-  if (parsed.problem || !file) return parsed.problem
-  const containing = parsed.multiline.find((cell) =>
-    looksLikeRecords(joinedLines(text, parsed, start, cell), file),
+function joinedRecords<T>(
+  text: string,
+  start: number,
+  record: CsvRecord,
+  file: File<T>,
+): CellProblem | undefined {
+  const containing = record.multiline.find((cell) =>
+    looksLikeRecords(joinedLines(text, record, start, cell), file),
   )
   return containing && { cell: containing.cell, reason: containsRecords }
 }
@@ -108,14 +134,12 @@ function quoteProblem<T>(text: string, start: number, parsed: CsvRecord | number
  * between the first and the last is a valid record, or both the first and the last are. One of these two alone proves
  * nothing: the first is a valid record if the cell is in the last column, and the last if it is in the first column.
  */
-function looksLikeRecords<T>(lines: readonly string[], { reader, delimiter }: File<T>): boolean {
+function looksLikeRecords<T>({ first, between, last }: JoinedLines, { reader, delimiter }: File<T>): boolean {
   const isRecord = (text: string) => {
     const parsed = parseCsvRecord(text, 0, delimiter)
-    return typeof parsed !== 'number' && !parsed.problem && reader.isRow(parsed.cells)
+    return 'cells' in parsed && reader.isRow(parsed.cells)
   }
-  const [first = '', ...others] = lines
-  const last = others.pop() ?? ''
-  return others.some(isRecord) || (isRecord(first) && isRecord(last))
+  return between.some(isRecord) || (isRecord(first) && isRecord(last))
 }
 
 /** Adds a problem with the name of its column. A header with one is an error, because no line can be read without it. */

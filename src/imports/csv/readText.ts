@@ -23,7 +23,9 @@ export async function* readText(
   source: AsyncIterable<Buffer>,
   onBytes?: (bytes: Buffer) => void,
 ): AsyncGenerator<TextChunk> {
-  let rest: Buffer = Buffer.alloc(0)
+  /** The line that has not ended. Its parts are joined once: a long line has many. */
+  let rest: Buffer[] = []
+  let restBytes = 0
   let line = 1
   /** Within a line that is too long. */
   let isDropping = false
@@ -36,20 +38,25 @@ export async function* readText(
       isDropping = false
       next = bytes.subarray(end)
     }
-    const all = rest.length === 0 ? next : Buffer.concat([rest, next])
-    const end = all.lastIndexOf(lineFeed) + 1
+    const end = next.lastIndexOf(lineFeed) + 1
+    if (end > 0) {
+      const chunk = toText(Buffer.concat([...rest, next.subarray(0, end)]), line)
+      yield chunk
+      line += countLineFeeds(chunk.text)
+      rest = []
+      restBytes = 0
+    }
     // A copy: the source uses its buffer again.
-    rest = Buffer.from(all.subarray(end))
-    const chunk = toText(all.subarray(0, end), line)
-    if (end > 0) yield chunk
-    line += countLineFeeds(chunk.text)
-    if (rest.length > lineBytesMax) {
+    rest.push(Buffer.from(next.subarray(end)))
+    restBytes += next.length - end
+    if (restBytes > lineBytesMax) {
       yield { text: '', line, bytes: 0, problems: [tooLong(line)] }
-      rest = Buffer.alloc(0)
+      rest = []
+      restBytes = 0
       isDropping = true
     }
   }
-  if (rest.length > 0) yield toText(rest, line)
+  if (restBytes > 0) yield toText(Buffer.concat(rest), line)
 }
 
 function toText(bytes: Buffer, line: number): TextChunk {

@@ -26,7 +26,13 @@ export type CheckOptions = Pick<CsvOptions, 'map' | 'from' | 'dateOrder' | 'curr
   MissingOptions
 
 /** Where an uploaded file is checked, and what its animals are stored with. */
-type CheckContext = { readonly database: Database; readonly id: string; readonly now: number }
+type CheckContext = {
+  readonly database: Database
+  readonly id: string
+  readonly now: number
+  /** Called after each step of the work. Throws an error if the work is to end. */
+  proceed(): void
+}
 
 /** Recognizes and checks a file, and stores its animals in batches. It changes no animal. Throws a `FileError`. */
 export async function checkUpload(
@@ -34,11 +40,15 @@ export async function checkUpload(
   bytes: Uint8Array,
   options: CheckOptions,
 ): Promise<ImportJob> {
-  const { now } = context
+  const { now, proceed } = context
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const problem = describeOtherFormat(buffer.subarray(0, sliceBytes), 'csv', { withExample: false })
   if (problem !== undefined) throw new FileError(problem)
-  const pause = createPace()
+  const pace = createPace()
+  const pause = async () => {
+    await pace()
+    proceed()
+  }
   const file = new CsvFile({
     ...options,
     allowsMissingColumns: true,
@@ -48,26 +58,27 @@ export async function checkUpload(
   })
   const conflicts = new PetConflicts()
   try {
-    return await checkFile(context, file, conflicts, buffer, options, pause)
+    return await checkFile({ ...context, file, conflicts, options, pause }, buffer)
   } finally {
     file.close()
     conflicts.close()
   }
 }
 
-async function checkFile(
-  { database, id, now }: CheckContext,
-  file: CsvFile,
-  conflicts: PetConflicts,
-  buffer: Buffer,
-  options: CheckOptions,
-  pause: () => Promise<void>,
-): Promise<ImportJob> {
+type FileContext = CheckContext & {
+  readonly file: CsvFile
+  readonly conflicts: PetConflicts
+  readonly options: CheckOptions
+  pause(): Promise<void>
+}
+
+async function checkFile(context: FileContext, buffer: Buffer): Promise<ImportJob> {
+  const { database, id, now, file, conflicts, options, pause } = context
   let wrong: Pick<ImportJob, 'wrong' | 'wrongLines'> = { wrong: 0, wrongLines: [] }
   const onProblem = (problem: Problem) => {
     wrong = withProblem(wrong, problem)
   }
-  await file.read(readText(slices(buffer)), onProblem, (lines) => {
+  await file.read(readText(slices(buffer, pause)), onProblem, (lines) => {
     if (lines > linesMax)
       throw new FileError(`The file has more than ${linesMax} lines. Import it with "petstore import".`)
   })
@@ -108,8 +119,12 @@ async function checkFile(
   }
 }
 
-async function* slices(buffer: Buffer): AsyncGenerator<Buffer> {
-  for (let from = 0; from < buffer.length; from += sliceBytes) yield buffer.subarray(from, from + sliceBytes)
+async function* slices(buffer: Buffer, pause: () => Promise<void>): AsyncGenerator<Buffer> {
+  for (let from = 0; from < buffer.length; from += sliceBytes) {
+    yield buffer.subarray(from, from + sliceBytes)
+    // Here too, because a long line has many slices.
+    await pause()
+  }
 }
 
 function columnsOf({ headings, used, preset }: Columns): ImportColumn[] {

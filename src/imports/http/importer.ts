@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../clock.ts'
-import { type Database, DatabaseUnavailableError } from '../../database/database.ts'
-import { SharedRun } from '../../database/sharedRun.ts'
+import { DatabaseUnavailableError } from '../../database/database.ts'
+import { Rounds, type RoundsOptions } from '../../database/rounds.ts'
 import { ConflictError } from '../../records/resource.ts'
 import { applyNextBatch, splitOrSkipBatch, type Worker } from './apply.ts'
 import { eraseSome, findApplying, hasErasable } from './queries.ts'
@@ -17,53 +15,22 @@ export const defaultImporterBounds = {
   importClaimMs: 10_000,
 }
 
-type ImporterOptions = {
-  readonly database: Database
-  readonly clock: Clock
-  readonly importClaimMs: number
-  onFault(error: unknown): void
-}
-
 /** Applies imports in batches, and erases those that have expired. */
-export class Importer {
-  readonly #options: ImporterOptions
-  readonly #worker: Worker
-  readonly #stopping = new AbortController()
-  readonly #rounds = new SharedRun(() => this.#runRound())
+export class Importer extends Rounds<RoundsOptions & typeof defaultImporterBounds> {
+  readonly #worker: Worker = { name: randomUUID(), claimMs: this.options.importClaimMs }
 
-  constructor(options: ImporterOptions) {
-    this.#options = options
-    this.#worker = { name: randomUUID(), claimMs: options.importClaimMs }
-  }
-
-  /** Starts a round. Calls during a round cause one more round. */
-  wake(): void {
-    if (!this.#stopping.signal.aborted) void this.#rounds.run()
-  }
-
-  /** The next start, or another instance, continues. */
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#rounds.ended()
-  }
-
-  async #runRound(): Promise<void> {
-    const { database, onFault } = this.#options
-    const { signal } = this.#stopping
-    try {
-      await this.#erase()
-      // Read before writing, because there is usually nothing to do.
-      const found = signal.aborted ? undefined : await findApplying(database.read)
-      while (found && !signal.aborted && (await this.#applyBatch(found.id))) {
-        // There may be more.
-      }
-    } catch (error) {
-      onFault(error)
+  protected async runRound(): Promise<void> {
+    const { signal } = this
+    await this.#erase()
+    // Read before writing, because there is usually nothing to do.
+    const found = signal.aborted ? undefined : await findApplying(this.options.database.read)
+    while (found && !signal.aborted && (await this.#applyBatch(found.id))) {
+      // There may be more.
     }
   }
 
   async #applyBatch(id: string): Promise<boolean> {
-    const { database, clock, onFault } = this.#options
+    const { database, clock, onFault } = this.options
     const startedAt = performance.now()
     const isContinued = await database
       .write((trx) => applyNextBatch(trx, id, this.#worker, clock()))
@@ -76,14 +43,13 @@ export class Importer {
     // After each batch, so that the next reader of the feed does not wait for all of them.
     await database.readableThrough()
     const ratio = database.stats().writesWaiting > 0 ? waitedPauseRatio : pauseRatio
-    const pauseMs = Math.min(ratio * (performance.now() - startedAt), pauseMaxMs)
-    await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {})
+    await this.pause(Math.min(ratio * (performance.now() - startedAt), pauseMaxMs))
     return isContinued
   }
 
   async #erase(): Promise<void> {
-    const { database, clock } = this.#options
-    const { signal } = this.#stopping
+    const { signal } = this
+    const { database, clock } = this.options
     if (signal.aborted || !(await hasErasable(database.read, clock()))) return
     while (!signal.aborted && (await database.writeUnlogged((trx) => eraseSome(trx, clock()))) > 0) {
       // There may be more.

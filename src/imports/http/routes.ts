@@ -1,6 +1,12 @@
 import { actorText } from '../../actor.ts'
 import { ApiError, apiErrors, orNotFound } from '../../api/errors.ts'
-import { defineOperation, type Operation, type OperationResult, respond } from '../../api/operation.ts'
+import {
+  type Context,
+  defineOperation,
+  type Operation,
+  type OperationResult,
+  respond,
+} from '../../api/operation.ts'
 import { recordAudit } from '../../audit/queries.ts'
 import type { Database } from '../../database/database.ts'
 import type { Db } from '../../database/db.ts'
@@ -53,13 +59,20 @@ async function requireNoOther(db: Db, now: number): Promise<void> {
   if (await findUnfinished(db, now)) throw new ApiError(importErrors.import_in_progress)
 }
 
+/** An import whose caller does not know its id would keep others waiting. */
+function requireCaller({ isGone }: Context): void {
+  if (isGone()) throw new ApiError(apiErrors.unavailable, 'The caller has closed the connection.')
+}
+
 /** Checks one file at a time. */
 function createChecker({ database }: ImportRoutesOptions) {
   let isChecking = false
-  const check = async (bytes: Uint8Array, options: CheckOptions, now: number) => {
+  const check = async (bytes: Uint8Array, options: CheckOptions, context: Context) => {
+    const { now } = context
     const id = await database.writeUnlogged((trx) => beginImport(trx, now))
+    const proceed = () => requireCaller(context)
     try {
-      return { id, job: await checkUpload({ database, id, now }, bytes, options) }
+      return { id, job: await checkUpload({ database, id, now, proceed }, bytes, options) }
     } catch (error) {
       await database.writeUnlogged((trx) => eraseImport(trx, id))
       if (!(error instanceof FileError)) throw error
@@ -99,15 +112,17 @@ const createImportOperation = (check: ReturnType<typeof createChecker>) =>
     location: ({ id }) => `/imports/${id}`,
     errors: [importErrors.import_in_progress],
     subject: () => 'imports',
-    async prepare({ query, bytes }, { db, now }) {
+    async prepare({ query, bytes }, context) {
       // Before the slow work. The transaction checks it again.
-      await requireNoOther(db, now)
+      await requireNoOther(context.db, context.now)
       const { map = [], createCategories, force, ...others } = query
       const flags = { createCategories: createCategories === 'true', force: force === 'true' }
-      return check(bytes, { ...others, ...flags, map: new Map(map) }, now)
+      return check(bytes, { ...others, ...flags, map: new Map(map) }, context)
     },
-    async write(_, { trx, now }, { id, job }) {
+    async write(_, context, { id, job }) {
+      const { trx, now } = context
       await trx.lockName('imports')
+      requireCaller(context)
       await requireNoOther(trx, now)
       await saveImport(trx, id, 'ready', job, now)
       const times = { createdAt: now, updatedAt: now, expiresAt: now + importRetentionMs }

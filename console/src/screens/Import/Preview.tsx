@@ -4,6 +4,7 @@ import { useAction } from '../../app/useAction.ts'
 import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { Notice } from '../../components/Notice.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { AnimalsCard } from './AnimalsCard.tsx'
 import { ColumnsCard } from './ColumnsCard.tsx'
 import type { ImportModel } from './importModel.ts'
@@ -22,7 +23,7 @@ const systems = {
 
 /** What applying the file would do. */
 export function Preview({ model, preview }: PreviewProps) {
-  const { from, newCategories, columns } = preview
+  const { from, newCategories, columns, createdAt } = preview
   // The numbers are those of other settings.
   const isStale = model.isChecking.value || model.error.value !== undefined
   const hasPhotos = columns.some(({ fields }) => fields.includes('photos'))
@@ -34,6 +35,11 @@ export function Preview({ model, preview }: PreviewProps) {
         class={isStale ? 'import-stale' : ''}
       >
         <Counts preview={preview} />
+        {!model.file.value && (
+          <p>
+            The file was uploaded <TimeAgo at={createdAt} />, but not on this page. Its name is not stored.
+          </p>
+        )}
         {newCategories.length > 0 && (
           <p>
             New categories: <bdi>{newCategories.join(', ')}</bdi>

@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { Facts } from '../../components/Facts.tsx'
 import { ResourceView } from '../../components/ResourceView.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { WrongLinesCard } from './WrongLinesCard.tsx'
 
 const pollMs = 1_000
@@ -48,13 +49,18 @@ export function RunningImport({ id, onEnd }: RunningImportProps) {
 
 function ProgressCard({ running, onStopped }: { running: Import; onStopped(): void }) {
   const [isStopping, setStopping] = useState(false)
-  const { id, done, total } = running
+  const { id, done, total, createdAt } = running
   async function stop() {
     await store.imports.delete(id)
     onStopped()
   }
+  const text = (
+    <>
+      The file was uploaded <TimeAgo at={createdAt} />. You can leave this page: the import goes on.
+    </>
+  )
   return (
-    <Card title="Importing" text="You can leave this page: the import goes on.">
+    <Card title="Importing" text={text}>
       <progress class="import-progress" aria-label="Progress" max={Math.max(total, 1)} value={done} />
       <p>
         {formatCount(done)} of {pluralize(total, 'animal')}
