@@ -42,7 +42,7 @@ class Callers {
     const { perSecond } = this.#group
     const due = Math.floor((elapsedMs / 1000) * perSecond)
     while (this.#sent < due) {
-      const lateMs = elapsedMs - (this.#sent * 1000) / perSecond
+      const lateMs = elapsedMs - ((this.#sent + 1) * 1000) / perSecond
       this.#lateMs.push(lateMs)
       void this.#call(this.#sent++, performance.now() - lateMs)
     }

@@ -102,7 +102,9 @@ function verdictOf(
       failed.length === 0 &&
       opened === plan.count &&
       (!isCutOffAwaited || inTime === opened),
-    explanation: `A p99 below ${p99FloorMs} ms is not compared: it is that of timers and the scheduler.`,
+    explanation:
+      plan.explanation ??
+      `A p99 below ${p99FloorMs} ms is not compared: it is that of timers and the scheduler.`,
   }
 }
 
