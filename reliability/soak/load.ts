@@ -17,7 +17,7 @@ export type SoakLoad = {
 
 /**
  * Creates, orders, changes, deletes and lists, with a webhook and event streams. No searches: they are rejected when the index
- * is five seconds behind, and these pass at once by the fast clock.
+ * is five seconds behind, which by the fast clock is a few milliseconds.
  */
 export async function startSoakLoad(base: string, key: string): Promise<SoakLoad> {
   const counts = { requests: 0, failed: 0, delivered: 0, streamed: 0 }
