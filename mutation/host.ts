@@ -11,7 +11,7 @@ import type { HostMessage, Job } from './messages.ts'
 type Coverage = { static: Record<string, number>; perTest: Record<string, Record<string, number>> }
 type Stryker = { activeMutant?: string; currentTestId?: string; mutantCoverage?: Coverage }
 
-// The smallest example that fails is not needed.
+// Without a search for the smallest example that fails, which takes time.
 fc.configureGlobal({ endOnFailure: true })
 const job: Job = JSON.parse(readFileSync(process.argv[2] as string, 'utf8'))
 const coverage: Coverage = { static: {}, perTest: {} }
@@ -55,7 +55,7 @@ async function runTests(file: string, mutant: string | undefined): Promise<numbe
   return passed
 }
 
-/** The file of tests that notices the mutant. */
+/** The first file of tests that notices the mutant. */
 async function noticedBy(mutant: string | undefined, files: readonly string[]): Promise<string | undefined> {
   for (const file of files) if ((await runTests(file, mutant)) !== job.passed?.[file]) return file
   return undefined
@@ -64,17 +64,17 @@ async function noticedBy(mutant: string | undefined, files: readonly string[]): 
 if (job.passed === undefined) {
   for (const file of job.tests) passedWithout.set(file, await runTests(file, undefined))
   const covered = Object.entries(coverage.perTest).map(([file, counts]) => [file, Object.keys(counts)])
-  const isStatic = Object.keys(coverage.static)
+  const staticMutants = Object.keys(coverage.static)
   report({
     kind: 'control',
     passed: Object.fromEntries(passedWithout),
-    isStatic,
+    staticMutants,
     covered: Object.fromEntries(covered),
   })
 } else {
   if (job.staticMutant !== undefined)
     report({ kind: 'result', mutant: job.staticMutant, by: await noticedBy(undefined, job.tests) })
-  // What is made once, such as the text of a prepared statement, is made without a mutant.
+  // First without a mutant, so that what is made once, such as the text of a prepared statement, contains none.
   else await noticedBy(undefined, job.tests)
   for (const { mutant, tests } of job.mutants) {
     report({ kind: 'start', mutant })

@@ -1,22 +1,23 @@
-/** What a host gets, in a file. */
+/** What `host.ts` gets, in a file. */
 export type Job = {
   /** The file that is mutated, and its instrumented source. */
   readonly url: string
   readonly source: string
   /** URLs of tests. */
   readonly tests: readonly string[]
-  /** How many tests of each file pass without a mutant. Absent if this is to be found out. */
+  /** How many tests of each file pass without a mutant. Without it, the host counts them and reports a `Control`. */
   readonly passed?: Readonly<Record<string, number>>
   readonly mutants: readonly { readonly mutant: string; readonly tests: readonly string[] }[]
-  /** A mutant of code that runs when the modules load, so it is selected before. */
+  /** A mutant that has a process of its own: it is selected before the modules load. */
   readonly staticMutant?: string
 }
 
+/** What the tests do without a mutant. */
 export type Control = {
   readonly kind: 'control'
   readonly passed: Readonly<Record<string, number>>
   /** Mutants of code that runs when the modules load. */
-  readonly isStatic: readonly string[]
+  readonly staticMutants: readonly string[]
   /** The mutants of code that the tests of a file run. */
   readonly covered: Readonly<Record<string, readonly string[]>>
 }

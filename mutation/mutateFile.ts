@@ -9,12 +9,12 @@ import type { Target } from './targets.ts'
 
 const root = new URL('../', import.meta.url)
 const host = new URL('host.ts', import.meta.url)
-/** A mutant that takes longer than this, and several times as long as the tests without it, has made them hang. */
+/** A mutant has made the tests hang if they take longer than this, and several times as long as without it. */
 const mutantMinMs = 15_000
 const slowdownMax = 5
 
-const folders = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
-process.once('exit', () => rmSync(folders, { recursive: true, force: true }))
+const runFolder = mkdtempSync(join(tmpdir(), 'petstore-mutation-'))
+process.once('exit', () => rmSync(runFolder, { recursive: true, force: true }))
 
 const silent = () => {}
 const logger = {
@@ -26,12 +26,14 @@ const logger = {
 /** Runs the tests of a file with each of its mutants. `log` gets the progress. */
 export async function mutateFile({ file, tests }: Target, log: (line: string) => void) {
   const content = readFileSync(new URL(file, root), 'utf8')
-  const instrumented = await new Instrumenter(logger).instrument([{ name: file, content, mutate: true }], {
-    ...{ plugins: null, ignorers: [], excludedMutations: [] },
-  })
+  const options = { plugins: null, ignorers: [], excludedMutations: [] }
+  const instrumented = await new Instrumenter(logger).instrument(
+    [{ name: file, content, mutate: true }],
+    options,
+  )
   const { mutants } = instrumented
   log(`${file}: ${mutants.length} mutants`)
-  const folder = mkdtempSync(join(folders, 'file-'))
+  const folder = mkdtempSync(join(runFolder, 'file-'))
   const source = join(folder, 'mutated.ts')
   writeFileSync(source, instrumented.files[0]?.content ?? '')
   const testUrls = tests.map((test) => new URL(test, root).href)
@@ -43,18 +45,19 @@ export async function mutateFile({ file, tests }: Target, log: (line: string) =>
   const survivors: Survivor[] = []
   const addSurvivor = (id: string) => {
     const mutant = mutants.find((each) => each.id === id) as Mutant
-    const isCovered = control.isStatic.includes(id) || testsOf(id).length > 0
+    const isCovered = control.staticMutants.includes(id) || testsOf(id).length > 0
     const survivor = { file, isCovered, ...describeMutant(mutant, content) }
     survivors.push(survivor)
     log(`not noticed: ${formatSurvivor(survivor)}`)
   }
   const known = { ...job, passed: control.passed }
-  const runAlone = (staticMutant: string, some: readonly string[]) =>
-    run(folder, { ...known, tests: some, staticMutant }, boundMs, addSurvivor)
-  for (const id of control.isStatic) await runAlone(id, testUrls)
-  const dynamic = mutants.filter(({ id }) => !control.isStatic.includes(id))
+  const runAlone = (staticMutant: string, urls: readonly string[]) =>
+    run(folder, { ...known, tests: urls, staticMutant }, boundMs, addSurvivor)
+  for (const id of control.staticMutants) await runAlone(id, testUrls)
+  const dynamic = mutants.filter(({ id }) => !control.staticMutants.includes(id))
   const work = dynamic.map(({ id }) => ({ mutant: id, tests: testsOf(id) }))
   for (const { mutant } of work.filter((each) => each.tests.length === 0)) addSurvivor(mutant)
+  /** Not noticed, but perhaps only because their code has run before. */
   const suspects: string[] = []
   const covered = work.filter((each) => each.tests.length > 0)
   await run(folder, { ...known, mutants: covered }, boundMs, (id) => suspects.push(id))

@@ -5,7 +5,7 @@ import { type Options, readOptions, UsageError, usage } from './options.ts'
 import { formatTable, writeDocument } from './report.ts'
 import { runChecks } from './runChecks.ts'
 
-/** A short run takes less than 4 minutes on 2 cores. Slow machines have more time. */
+/** A quick run takes less than 4 minutes on 2 cores. Slower machines get more time. */
 const limitMs = { full: 60 * 60_000, quick: 10 * 60_000 }
 const startedAt = performance.now()
 const elapsedSeconds = () => (performance.now() - startedAt) / 1000
@@ -37,7 +37,7 @@ async function main({ only, outDir, ...options }: Options): Promise<number> {
 try {
   const options = readOptions(process.argv.slice(2))
   if (!options) console.log(usage)
-  // Something that a check has left running must not keep the process.
+  // What a check has left running must not keep the process alive.
   else process.exit(await main(options))
 } catch (error) {
   if (!(error instanceof UsageError)) throw error

@@ -5,7 +5,7 @@ const timeIsUp = Symbol('time is up')
 
 /**
  * Runs checks one after another, and those in the background at the same time. A check that fails, or for which no time is
- * left, is a promise that was not kept.
+ * left, counts as a promise that was not held.
  */
 export async function runChecks(
   checks: readonly Check[],

@@ -8,7 +8,7 @@ export type RunOptions = {
   readonly log: (line: string) => void
 }
 
-/** A row of the table: whether a promise was kept. */
+/** A row of the table: whether a promise was held. */
 export type Verdict = {
   readonly promise: string
   /** How it was tested. */
@@ -17,7 +17,7 @@ export type Verdict = {
   readonly figures: string
   readonly isHeld: boolean
   readonly isMeasurement?: boolean
-  /** Why a promise was not kept, or what limits the figure. */
+  /** Why a promise was not held, or what limits the figure. */
   readonly explanation?: string
 }
 

@@ -27,7 +27,7 @@ const categories = 5
 const statuses = ['available', 'pending', 'sold']
 const moves = ['approved', 'delivered', 'cancelled', 'cancelled']
 
-/** Random requests for a few animals, until it is ended. */
+/** Callers that send random requests about a few animals, until `end` is called. */
 export class Callers {
   readonly #options: CallersOptions
   readonly #animals: Animal[] = []
@@ -61,7 +61,7 @@ export class Callers {
     return this.#options.recorder.send(pick(this.#options.instances(), random), caller, sent)
   }
 
-  /** One of the animals that are in use. Undefined if there should be another one. */
+  /** One of the animals that are in use. Undefined if there are too few, so that the caller creates one. */
   animal(random: Random): Animal | undefined {
     if (this.#animals.length < animalsAtOnce) return undefined
     const animal = pick(this.#animals, random)
@@ -206,7 +206,7 @@ class Caller {
     await this.#send({ method: 'PATCH', path: `/v1/store/orders/${order}`, body })
   }
 
-  /** Finds also orders whose response was lost. */
+  /** Also finds orders whose response was lost. */
   async #listOrders(animal: Animal): Promise<void> {
     const { response } = await this.#send({
       method: 'GET',

@@ -73,7 +73,7 @@ export class Cluster {
     await work(server).finally(() => this.#busy.delete(index))
   }
 
-  /** A supervisor would also retry a start that failed, because the database is not there. */
+  /** Retries as a supervisor would: a start fails while the database is not reachable. */
   async #startAgain(index: number): Promise<Server> {
     for (let starts = 1; ; starts++) {
       try {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { pick, type Random } from './callers.ts'
 import type { Cluster } from './cluster.ts'
 
-/** Something that happens to the service, and for what it is counted. */
+/** Something that happens to the service. Faults are counted by their name. */
 export type Fault = { readonly name: string; run(random: Random): unknown }
 
 const pauseMs = { min: 200, max: 4_500 }

@@ -6,7 +6,7 @@ import type { Recorder } from './recorder.ts'
 const pageMax = 1_000
 const attemptsMax = 50
 const retryAfterMs = 200
-/** So long without a new event, nothing of the requests with an unknown outcome is left to come. */
+/** After this time without a new event, no request with an unknown outcome takes effect any more. */
 const quietMs = 1_500
 
 /** Waits until nothing changes any more, then reads everything at each instance. */

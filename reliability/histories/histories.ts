@@ -6,7 +6,7 @@ import { postgresStage, sqliteStage } from './stages.ts'
 
 const callers = 12
 const problemsShown = 5
-/** In a short run all faults happen once, and most of the time something is wrong. */
+/** Between two faults: shorter in a quick run, so that many faults happen in its time. */
 const gapMs = { full: { min: 500, max: 5_000 }, quick: { min: 200, max: 2_000 } }
 const stages = {
   sqlite: { name: 'SQLite', create: sqliteStage, what: 'one instance', seconds: 120, quickSeconds: 8 },

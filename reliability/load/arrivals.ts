@@ -8,7 +8,7 @@ import type { ArrivalPlan, CallerGroup, GroupReport, RequestKind } from './plan.
 
 const limitMs = 2_000
 const tickMs = 1
-/** Below the limit of connections for each address. */
+/** Below the limit of the service. */
 const connectionsPerAddressMax = 1_900
 
 class Callers {
@@ -114,7 +114,7 @@ class Callers {
     this.#statuses[outcome] = (this.#statuses[outcome] ?? 0) + 1
   }
 
-  /** The last one that became free. Others may be closed as idle. */
+  /** The connection that became free last, because the others can become idle and be closed. Otherwise a new one. */
   async #connection(): Promise<Connection> {
     for (;;) {
       const free = this.#free.pop()

@@ -91,13 +91,13 @@ async function measureRecovery({ server, keys }: Target): Promise<number> {
   return performance.now() - startedAt
 }
 
-/** The part of the requests of a calm caller that are served while another one floods. */
+/** Of a caller with few requests: the part of them that is served while another one floods. */
 async function measureShares(
   target: Target,
   capacity: number,
   seconds: number,
 ): Promise<Record<string, number>> {
-  // Valid ones too: requests without a valid key are rejected for their address, at little cost.
+  // Also a valid one: requests without a valid key cost little, because their address exceeds its rate limit.
   const many = [target.keys[0], ...Array.from({ length: 9 }, (_, n) => `made-up-${n}`)]
   const flood = { name: 'flood', addresses: ['127.0.0.5'], perSecond: 4 * capacity }
   const calm = { addresses: ['127.0.0.6'], keys: [target.keys[1]], perSecond: calmFactor * capacity }
@@ -117,7 +117,7 @@ async function measureShares(
 
 type Probes = { readonly sent: number; readonly failed: number; readonly longestMs: number }
 
-/** Asks for the health and the readiness all the time. */
+/** Requests `/healthz` and `/readyz` again and again. */
 function watchProbes({ server }: Target): { stop(): Promise<Probes> } {
   let isOver = false
   const watch = async () => {

@@ -1,6 +1,6 @@
 /**
- * Opens connections of one kind of slow or greedy callers, and holds them until SIGTERM. Prints a line when all are open, and
- * at the end how many the service has closed, and when.
+ * Opens the connections of one kind of slow or flooding callers, and keeps them open until SIGTERM. Prints a line when all are
+ * open, and at the end how many the service has closed, and when.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -62,7 +62,7 @@ function behave(socket: Socket): void {
   socket.on('close', () => clearInterval(timer))
 }
 
-/** There are always requests on the way. */
+/** Sends further requests before the responses to the earlier ones have arrived. */
 function flood(socket: Socket, bytes: Buffer): void {
   responses += bytes.toString('latin1').split('HTTP/1.1 ').length - 1
   if (socket.writableLength === 0) socket.write(starts.pipelining)

@@ -5,7 +5,7 @@ import { createClient } from '../../test/support/client.ts'
 
 const callers = 4
 const streams = 10
-/** Each caller. */
+/** The pause of each caller between two rounds of requests. */
 const turnMs = 60
 /** Older animals are deleted, so that the number of animals levels off. */
 const petsMax = 20
@@ -17,7 +17,7 @@ export type SoakLoad = {
 
 /**
  * Creates, orders, changes, deletes and lists, with a webhook and event streams. No searches: they are rejected when the index
- * is five seconds behind, which is no time for a clock that runs so fast.
+ * is five seconds behind, which by the fast clock is a few milliseconds.
  */
 export async function startSoakLoad(base: string, key: string): Promise<SoakLoad> {
   const counts = { requests: 0, failed: 0, delivered: 0, streamed: 0 }

@@ -1,6 +1,6 @@
 /**
- * The service with a clock that runs faster, so that holds lapse and retention deletes rows within the run. A line on
- * standard input is answered with its memory and handles, after a garbage collection.
+ * The service with a clock that runs faster, so that holds expire and retention deletes rows within the run. For each line
+ * on standard input, it collects garbage and prints its memory and handles.
  */
 import { createInterface } from 'node:readline'
 import { redactor } from '../../src/auth/apiKey.ts'

@@ -80,8 +80,8 @@ export class Executor {
   #contextOf({ request, now, address, principal, path }: AuthorizedRequest): Context {
     const { clock, publicUrl = '' } = this.#options
     const header: Context['header'] = (name) => request.header(name)
-    const isGone = () => request.isGone ?? false
-    return { now, clock, principal, address, path, publicUrl, header, isGone }
+    const isDisconnected = () => request.isDisconnected ?? false
+    return { now, clock, principal, address, path, publicUrl, header, isDisconnected }
   }
 
   #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {

@@ -53,8 +53,8 @@ export type Context = {
   /** The URL of the service; empty if it is not known, so that URLs are relative. */
   readonly publicUrl: string
   header(name: string): string | undefined
-  /** Whether the caller has closed the connection, and gets no response. */
-  isGone(): boolean
+  /** Whether the caller has closed the connection, so that it gets no response. */
+  isDisconnected(): boolean
 }
 
 export type ReadContext = Context & {

@@ -43,7 +43,7 @@ export type PipelineOptions = ExecuteOptions & {
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
   admitToPages(address: string, allowance: PageAllowance | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
-  /** A request was rejected because there are too many others. It is counted and logged for no key. */
+  /** Called instead of `onFinished` for a request that is rejected because there are too many. */
   onShed(address: string): void
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** Why the server could not read a request as HTTP, or that it has too many others to serve it. */
+/** Why the server could not read a request as HTTP, or does not serve it. */
 export type RequestProblem =
   | 'overloaded'
   | 'invalid_http'
@@ -33,8 +33,8 @@ export type ApiRequest = {
   readonly problem?: RequestProblem | undefined
   /** Whether all of it has arrived. Undefined if the runtime does not know it. */
   readonly isComplete?: boolean
-  /** Whether the caller has closed the connection, and gets no response. */
-  readonly isGone?: boolean
+  /** Whether the caller has closed the connection, so that it gets no response. */
+  readonly isDisconnected?: boolean
   /** `name` is in lower case. */
   header(name: string): string | undefined
   /** Resolves to undefined if the body is larger than `bytesMax`. Rejects with a BodyError, or if the body ends early. */

@@ -23,7 +23,7 @@ export type WebPage = {
   allowance?(request: ApiRequest): PageAllowance
   /** The response is cached under this key until the database changes. Undefined if it must not be cached. */
   cacheKey?(request: ApiRequest, context: Pick<PageContext, 'params' | 'now'>): string | undefined
-  /** Fails while the page does not exist, for methods other than GET and HEAD. Without it, the page always exists. */
+  /** Throws an error while the page does not exist. Called for methods other than GET and HEAD. */
   requireExistence?(context: PageContext): MaybePromise<unknown>
   serve(request: ApiRequest, context: PageContext): MaybePromise<PreparedResponse>
   /** The response to a request that fails. Undefined for the usual one, which is JSON. */

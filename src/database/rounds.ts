@@ -27,7 +27,7 @@ export abstract class Rounds<O extends RoundsOptions> {
     if (!this.signal.aborted) void this.#rounds.run()
   }
 
-  /** The next start, or another instance, continues. */
+  /** The work is continued by the next start, or by another instance. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#rounds.ended()

@@ -80,6 +80,7 @@ export class CsvFile {
     let bytesRead = 0
     for await (const { rows, lines, problems, bytes } of readCsv(chunks, createReader)) {
       const isMerged = this.#columns?.preset?.hasSeveralLines ?? false
+      // The first one is at the end, where it can be removed in constant time.
       const wrong = problems.toSorted((a, b) => b.line - a.line)
       // In the order of the file, because the first line of an animal decides.
       for (const [at, animal] of rows.entries()) {

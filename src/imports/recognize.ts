@@ -131,7 +131,7 @@ const shownLengthMax = 60
 
 /** Such as: Sex must be male or female, but is "Maybe". */
 function describe({ heading }: Column, problem: string, text: string): string {
-  // A part that is long enough: the text can have millions of characters.
+  // Only the beginning, because the text can have millions of characters.
   const characters = [...text.slice(0, 100 * shownLengthMax).replaceAll(/\s+/g, ' ')]
   const shown =
     characters.length > shownLengthMax

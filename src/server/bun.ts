@@ -79,7 +79,7 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
     method: request.method,
     target: end === -1 ? url.slice(start) : url.slice(start, end),
     remoteAddress,
-    get isGone() {
+    get isDisconnected() {
       return request.signal.aborted
     },
     header: (name) => headers.get(name) ?? undefined,

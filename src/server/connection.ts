@@ -77,8 +77,8 @@ export class Connection {
   }
 
   /**
-   * Reads nothing until the client has read the response to its request. Otherwise all that it sends would begin the time of
-   * a stalled response again.
+   * Pauses reading until the client has read the response to its request. Otherwise everything that the client sends would
+   * restart the timeout of the stalled response.
    */
   stall(): void {
     this.#isStalled = true

@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net'
 import { addressGroup, clientAddress } from '../api/clientAddress.ts'
 import type { ApiRequest } from '../api/request.ts'
 
-/** Requests wait in separate lanes: changes that wait for a disk do not hold back reads. Probes never wait for others. */
+/** Requests wait in separate lanes: changes that wait for a disk do not delay reads, and probes wait for no other request. */
 export type Lane = 'probe' | 'read' | 'write'
 
 /** Who sends a request, as far as it is known before authentication. */
@@ -12,10 +12,11 @@ export type Caller = {
   readonly key: string
 }
 
-/** An overloaded service must still be observed. */
+/** They must respond during an overload too. */
 const probes = new Set(['/healthz', '/readyz', '/metrics'])
 const changes = new Set(['POST', 'PATCH', 'DELETE'])
 
+/** Where a request waits. */
 export const laneOf = ({ method, target }: ApiRequest): Lane =>
   changes.has(method) ? 'write' : probes.has(target) ? 'probe' : 'read'
 

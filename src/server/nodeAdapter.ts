@@ -41,7 +41,7 @@ export class NodeRequest implements ApiRequest {
     return this.#message.complete || !this.#hasBody
   }
 
-  get isGone(): boolean {
+  get isDisconnected(): boolean {
     return this.response.destroyed
   }
 

@@ -3,7 +3,7 @@ import type { Caller, Lane } from './lanes.ts'
 import { type WaitBounds, WaitingRequests } from './waitingRequests.ts'
 
 type TurnBounds = WaitBounds & {
-  /** The requests of a lane that are in progress at the same time, without those whose body is still arriving. */
+  /** How many requests of a lane can be in progress at the same time, without those whose body is still arriving. */
   readonly inProgressMax: number
 }
 
@@ -24,18 +24,18 @@ type TurnOptions<T> = {
   now?(): number
 }
 
-/** The time for the requests of one turn. The one that exceeds it is completed. */
+/** The time for the requests of one turn. After it, no further request is started. */
 const turnMaxMs = 5
-/** The part of it that rejections can take. With more of them than that, some of the newest requests are still served. */
+/** The part of this time that rejections can take. If more are due, the newest requests are served in the rest of it. */
 const shedMaxMs = 2
 /**
- * libuv accepts one connection in a turn. While there are more, this many turns run no requests: otherwise new callers would
- * wait for as many turns as there are callers before them, and get no response at all.
+ * libuv accepts one connection in a turn. While connections arrive, up to this many turns in a row run no requests. Otherwise
+ * a new caller would wait for a long turn for each caller before it, and get no response in time.
  */
 const acceptTurnsMax = 20
-/** Requests of one turn that do not respond at once. */
+/** How many requests that do not respond at once can be started in one turn. */
 const stepsMax = 50
-/** Requests that wait for others in progress are looked at again after this time. */
+/** Requests that wait because too many are in progress: after this time, they are checked again. */
 const recheckMs = 50
 
 class LaneState<T> {
@@ -52,9 +52,9 @@ class LaneState<T> {
     return this.room > 0 && this.waiting.length > 0
   }
 
+  /** A request whose body is still arriving takes no room. Looks at each request only if the lane would be full. */
   measureRoom(max: number, isComplete: (item: T) => boolean): void {
     let count = this.inProgress.size
-    // A body that arrives slowly takes no room. Counted only if it can make a difference.
     if (count >= max)
       count = this.inProgress
         .values()
@@ -65,15 +65,17 @@ class LaneState<T> {
 }
 
 /**
- * Runs a limited number of requests in a turn of the event loop. Further ones wait for the next turns, in order. Without the
- * limit, libuv reads from busy connections up to 48 times in a turn, and immediates and timers wait for seconds. Requests
- * that have waited for too long are rejected instead.
+ * Runs a limited number of requests in a turn of the event loop. Further ones wait for the next turns. Without the limit,
+ * libuv reads from busy connections up to 48 times in a turn, and immediates and timers wait for seconds. Requests that have
+ * waited for too long are rejected.
  */
 export class Turns<T> {
   readonly #options: TurnOptions<T>
   readonly #now: () => number
   readonly #lanes: Readonly<Record<Lane, LaneState<T>>>
-  #left: number
+  /** How many requests can still run as soon as they are added. */
+  #leftOnArrival: number
+  /** How many requests that wait can still run in this turn. */
   #leftInTurn = 0
   #turnEndsAt = 0
   #isScheduled = false
@@ -84,7 +86,7 @@ export class Turns<T> {
 
   constructor(options: TurnOptions<T>) {
     this.#options = options
-    this.#left = options.perTurnMax
+    this.#leftOnArrival = options.perTurnMax
     this.#now = options.now ?? (() => performance.now())
     const lane = () => new LaneState<T>(options.bounds)
     this.#lanes = { probe: lane(), read: lane(), write: lane() }
@@ -95,9 +97,10 @@ export class Turns<T> {
     if (!this.#isScheduled) this.#beginTurn(now)
     this.#schedule()
     const lane = this.#lanes[this.#options.laneOf(item)]
-    const mustWait = this.#left === 0 || lane.room <= 0 || lane.waiting.length > 0 || now > this.#turnEndsAt
+    const isTurnOver = this.#leftOnArrival === 0 || now > this.#turnEndsAt
+    const mustWait = isTurnOver || lane.room <= 0 || lane.waiting.length > 0
     if (mustWait) return void lane.waiting.push(item, this.#options.callerOf(item), now)
-    this.#left--
+    this.#leftOnArrival--
     this.#run(lane, item)
   }
 
@@ -118,26 +121,27 @@ export class Turns<T> {
     if (this.#mustAcceptFirst()) return void setImmediate(this.#startTurn)
     this.#beginTurn(this.#now())
     // What is added now waits behind the others.
-    this.#left = 0
+    this.#leftOnArrival = 0
     this.#leftInTurn = this.#options.perTurnMax
     this.#shedOverdue()
     this.#runStep()
     const lanes = Object.values(this.#lanes)
     const runnable = lanes.reduce((sum, lane) => sum + (lane.isRunnable ? lane.waiting.length : 0), 0)
     if (runnable > 0) {
+      // All of these run in the next turn, in this order.
       setImmediate(this.#startTurn)
       for (let steps = Math.min(runnable, stepsMax); steps > 0; steps--) setImmediate(this.#runStep)
       return
     }
     this.#isScheduled = false
-    this.#left = this.#leftInTurn
+    this.#leftOnArrival = this.#leftInTurn
     if (lanes.some(({ waiting }) => waiting.length > 0))
       this.#recheck ??= setTimeout(this.#recheckLanes, recheckMs)
   }
 
   /**
-   * Runs requests up to the first that does not respond at once. Much of its work follows in microtasks, which Node runs
-   * between two immediates: only then is its time known.
+   * Runs requests up to the first that does not respond at once. Most of the work of such a request follows in microtasks.
+   * Node runs them between two immediates, so the next step knows how long they took.
    */
   readonly #runStep = (): void => {
     while (this.#leftInTurn > 0 && this.#now() <= this.#turnEndsAt) {
@@ -148,12 +152,13 @@ export class Turns<T> {
     }
   }
 
+  /** Whether connections arrive, while requests wait. */
   #mustAcceptFirst(): boolean {
     const accepted = this.#options.accepted?.() ?? 0
     const hasAccepted = accepted !== this.#accepted
     this.#accepted = accepted
     this.#acceptTurns = hasAccepted && this.#acceptTurns < acceptTurnsMax ? this.#acceptTurns + 1 : 0
-    return this.#acceptTurns > 0 && this.#left === 0
+    return this.#acceptTurns > 0 && this.#leftOnArrival === 0
   }
 
   readonly #recheckLanes = (): void => {
@@ -183,7 +188,7 @@ export class Turns<T> {
     return this.#run(lane, (isLate ? waiting.pop() : waiting.shift()) as T)
   }
 
-  /** Returns whether it is still in progress. */
+  /** Returns whether the request is still in progress. */
   #run(lane: LaneState<T>, item: T): boolean {
     const running = this.#options.run(item)
     if (!(running instanceof Promise)) return false

@@ -1,30 +1,30 @@
 import type { Caller } from './lanes.ts'
 
 export type WaitBounds = {
-  /** How long a request may wait while there are more requests than can be served. */
+  /** How long a request may wait during an overload. */
   readonly waitMaxMs: number
-  /** Requests that arrive together may wait for this time: after it, the rest is not a burst. */
+  /** When requests have waited at all times for longer than this, it is not a burst but an overload. */
   readonly burstMaxMs: number
 }
 
 type Entry<T> = Caller & { readonly item: T; readonly addedAt: number }
 
-/** A request of a calm caller may wait for this many times longer. */
-const patience = 4
-/** A caller is calm if it has less than this part of the requests that callers have on average. */
-const calmShareMax = 0.5
+/** The share of a caller with an average number of waiting requests is 1. Below this value it is small. */
+const smallShareMax = 0.5
+/** A request of a caller with a small share may wait for this many times longer. */
+const smallShareWaitFactor = 4
 
 /**
- * Requests that wait, in the order of arrival. The oldest one is overdue when it has waited for too long. If its caller is
- * calm, it may wait longer. So one address or one key that sends too many requests is rejected first. A caller that shares its
- * address with such a key, or its key with such an address, is not.
+ * Requests that wait, in the order of arrival. The oldest one is overdue when it has waited for too long. It may wait longer
+ * if its caller has a small share of the waiting requests. So an address or a key that sends too many requests is rejected
+ * first. A caller that shares its address with such a key, or its key with such an address, is not.
  */
 export class WaitingRequests<T> {
   readonly #bounds: WaitBounds
   readonly #entries: Entry<T>[] = []
   readonly #byAddress = new Map<string, number>()
   readonly #byKey = new Map<string, number>()
-  /** Requests have waited at all times since. */
+  /** At least one request has waited at all times since then. */
   #waitingSince = 0
 
   constructor(bounds: WaitBounds) {
@@ -65,18 +65,17 @@ export class WaitingRequests<T> {
     if (!oldest) return false
     const { waitMaxMs, burstMaxMs } = this.#bounds
     const isBurst = now - this.#waitingSince <= burstMaxMs
-    const limitMs = isBurst ? burstMaxMs : waitMaxMs
     const waitedMs = now - oldest.addedAt
-    if (waitedMs <= limitMs) return false
-    return waitedMs > patience * limitMs || !this.#isCalm(oldest)
+    if (isBurst || waitedMs <= waitMaxMs) return false
+    return waitedMs > smallShareWaitFactor * waitMaxMs || this.#shareOf(oldest) >= smallShareMax
   }
 
-  /** How its number of requests compares with the mean of the addresses, multiplied by the same for the keys. */
-  #isCalm({ address, key }: Caller): boolean {
+  /** The requests of its address divided by the mean of all addresses, multiplied by the same for its key. */
+  #shareOf({ address, key }: Caller): number {
     const total = this.#entries.length
     const ofMean = (counts: ReadonlyMap<string, number>, name: string) =>
       ((counts.get(name) ?? 0) * counts.size) / total
-    return ofMean(this.#byAddress, address) * ofMean(this.#byKey, key) < calmShareMax
+    return ofMean(this.#byAddress, address) * ofMean(this.#byKey, key)
   }
 }
 

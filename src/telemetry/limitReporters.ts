@@ -2,11 +2,11 @@ import type { ConnectionCloseReason } from '../server/server.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Each reason is logged at most this often, so an attack cannot fill the log. */
-const logIntervalMs = 60_000
+/** The shortest times between two lines, so that an attack cannot fill the log. */
+const closeLogIntervalMs = 60_000
 const shedLogIntervalMs = 10_000
 
-/** Logs a warning at a limited rate, with the number of those since the last line. */
+/** Logs a warning at a limited rate. `count` is the number of calls since the last line. */
 function limitedWarning(log: Log, message: string, intervalMs: number) {
   let loggedAt = Number.NEGATIVE_INFINITY
   let count = 0
@@ -25,7 +25,7 @@ export function createCloseReporter(log: Log, metrics: Metrics) {
   const warnings = new Map<ConnectionCloseReason, ReturnType<typeof limitedWarning>>()
   return (reason: ConnectionCloseReason, address: string): void => {
     metrics.closedConnections.increment(reason)
-    const warn = warnings.get(reason) ?? limitedWarning(log, 'connection closed', logIntervalMs)
+    const warn = warnings.get(reason) ?? limitedWarning(log, 'connection closed', closeLogIntervalMs)
     warnings.set(reason, warn)
     warn({ reason, address })
   }

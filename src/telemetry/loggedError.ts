@@ -1,6 +1,6 @@
 import { pino, type SerializedError } from 'pino'
 
-/** What finds a fault. PostgreSQL adds the values of the row, such as a customer's name, in `detail`, `where` and others. */
+/** Not `detail`, `where` and others, in which PostgreSQL reports values of the row, such as a customer's name. */
 const loggedFields = [
   'code',
   'errcode',

@@ -27,15 +27,15 @@ type MetricName = keyof typeof help
 /** Counts events in memory and shows them to Prometheus. */
 export class Metrics {
   readonly bans = new EventCounter('petstore_key_bans_total')
-  readonly attempts = new EventCounter('petstore_webhook_attempts_total', 'result').from0([
+  readonly attempts = new EventCounter('petstore_webhook_attempts_total', 'result').startAtZero([
     'delivered',
     'failed',
   ])
-  readonly closedConnections = new EventCounter('petstore_connections_closed_total', 'reason').from0(
+  readonly closedConnections = new EventCounter('petstore_connections_closed_total', 'reason').startAtZero(
     connectionCloseReasons,
   )
   readonly shedRequests = new EventCounter('petstore_requests_shed_total')
-  readonly #errors = new EventCounter('petstore_refusals_total', 'code').from0(Object.keys(apiErrors))
+  readonly #errors = new EventCounter('petstore_refusals_total', 'code').startAtZero(Object.keys(apiErrors))
   readonly #deprecatedUses = new EventCounter('petstore_deprecated_requests_total', 'operation', 'key_id')
   readonly #latency = new DurationHistogram('petstore_request_duration_seconds', 'operation', 'status')
   readonly #labelledKeys = new Set<number>()
@@ -57,11 +57,9 @@ export class Metrics {
     // From the first request on: a service whose metrics are never read does not sample its event loop.
     this.#processText ??= measureProcess()
     const processText = await this.#processText()
-    const counters = [this.#errors, this.bans, this.#deprecatedUses, this.attempts]
-    const bounds = [this.closedConnections, this.shedRequests]
-    const texts = [...counters, ...bounds, this.#latency].map((metric) =>
-      metric.text(help[metric.name as MetricName]),
-    )
+    const events = [this.#errors, this.bans, this.#deprecatedUses, this.attempts]
+    const metrics = [...events, this.closedConnections, this.shedRequests, this.#latency]
+    const texts = metrics.map((metric) => metric.text(help[metric.name as MetricName]))
     return [processText, ...texts, ...databaseTexts(this.#databaseStats())].join('')
   }
 

@@ -68,8 +68,8 @@ export class EventCounter extends LabelledMetric<{ count: number }> {
   protected create = () => ({ count: 0 })
   protected samples = ({ count }: { count: number }, labels: Labels): Sample[] => [[labels, count]]
 
-  /** Shows values of the only label before their first event: for Prometheus, the first sample is no increase. */
-  from0(values: Iterable<Label>): this {
+  /** Shows these values of the only label with 0 before their first event. Prometheus sees no increase in a first sample. */
+  startAtZero(values: Iterable<Label>): this {
     for (const value of values) this.valueFor(value, '')
     return this
   }

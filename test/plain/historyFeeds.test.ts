@@ -65,7 +65,7 @@ describe('a history is rejected in which the feed', () => {
   test('lacks a confirmed change', () =>
     assertRejected('feed', /^The feed has no event for call 1 /, ...showFeed(numbered(feed.toSpliced(1, 1)))))
 
-  test('has a change that no one asked for, or that was reported as failed', () => {
+  test('has a change that no caller asked for, or that was reported as failed', () => {
     const notAsked = /^Event 12 \(pet.updated .*"Milo 2".* is not the change of any request that succeeded\.$/
     assertRejected('feed', notAsked, without(14))
     assertRejected('feed', notAsked, edit(14, { outcome: 'failed' }))

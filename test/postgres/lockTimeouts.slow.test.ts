@@ -5,7 +5,7 @@ import { assertUnavailable, isOutcomeUnknown } from '../support/load.ts'
 import { clientFor } from '../support/lockWaiters.ts'
 
 // A transaction sends several statements at once. After the one that has waited too long, the others fail too.
-test('a write that waits too long for an animal gets 503, whatever the other statements of its transaction report', async (t) => {
+test('a write that waits too long for an animal gets 503, also if other statements of its transaction fail with it', async (t) => {
   const { first, databaseEnv } = await servicesFor(t, {}, {}, 1)
   const addPet = async () =>
     (await requestOk(first, 'POST', '/v1/pets', { name: 'Held', categoryId: 3 })).json.id

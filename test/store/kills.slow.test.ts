@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { runKillLoop } from '../support/killLoop.ts'
 
 const { PETSTORE_TEST_KILLS, PETSTORE_TEST_KILL_SECONDS } = process.env
-/** So many kills take less time, also on a slow machine. */
+/** The kills take less time than this, also on a slow machine. */
 const secondsMax = 600
 const loop =
   PETSTORE_TEST_KILLS === undefined

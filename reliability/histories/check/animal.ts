@@ -51,7 +51,7 @@ const withOrder = (state: AnimalState, id: number, status: OrderStatus): AnimalS
   orders: new Map([...state.orders, [id, status]]),
 })
 
-/** What a request does to an animal: the state after it, or the code of the error, of which any that applies may come. */
+/** What a request does to an animal: the state after it, or the codes of all errors that apply. */
 export type Effect = (state: AnimalState) => AnimalState | readonly string[]
 
 export const add =
@@ -130,8 +130,5 @@ export function applyWith(
   const after = effect(state)
   if (Array.isArray(after))
     return response && after.includes((response.body as { code?: string })?.code ?? '') ? state : undefined
-  const next = after as AnimalState
-  if (!response) return next
-  if (response.status >= 400) return undefined
-  return next
+  return response && response.status >= 400 ? undefined : (after as AnimalState)
 }

@@ -40,11 +40,11 @@ export function checkHistory(calls: readonly Call[]): Findings {
   ]
   note('feed', feedProblems)
   note('orders', replay.doubleOrders)
-  // A feed that is wrong in another way would only repeat it here.
+  // After another problem, this check would report it again.
   if (problems.length === 0)
     for (const [id, operations] of byPet) note('feed', checkFeedOrder(id, operations, positionOf))
-  const { feed: mirrored, inventory } = checkFinal(calls, replay)
-  note('feed', mirrored)
+  const { feed: differences, inventory } = checkFinal(calls, replay)
+  note('feed', differences)
   note('inventory', inventory)
   return { problems, animals: byPet.size, operations: all.length, events: feed.length }
 }

@@ -24,8 +24,8 @@ type Entry<O> = {
 
 /**
  * Whether there is an order of the operations that agrees with their times and results: the algorithm of Wing and Gong with
- * the memory of Lowe, as in Porcupine. An operation whose effect is no change is taken as soon as it fits, because
- * that cannot prevent another one. `stepsMax` bounds the time.
+ * Lowe's memoization, as in Porcupine. An operation that changes nothing is taken as soon as it fits, because this cannot
+ * prevent another one. `stepsMax` bounds the time.
  */
 export function linearize<S, O extends Operation<S>>(
   operations: readonly O[],
@@ -56,7 +56,7 @@ export function linearize<S, O extends Operation<S>>(
       } else entry = entry.next
       continue
     }
-    // The end of an operation that has not been taken: all that could come before it were tried.
+    // The end of an operation that was not taken. All operations that can come before it were tried.
     if (left < furthest.left) furthest = { left, state, stuck: startedBefore(head, entry) }
     let last = taken.pop()
     for (; last && !last.isChange; last = taken.pop()) undo(last)

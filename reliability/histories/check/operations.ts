@@ -70,12 +70,12 @@ class Evidence {
     if (note !== undefined) this.#orderIds.set(note, id)
   }
 
-  /** Undefined if no one has seen what the request would have made. */
-  petIdOf = ({ first, answered }: Attempts): number | undefined =>
-    answered ? petIn(answered).id : this.#petIds.get(String(first.body?.name))
+  /** Undefined if no response and no event shows the animal that the request has added. */
+  petIdOf = ({ first, responded }: Attempts): number | undefined =>
+    responded ? petIn(responded).id : this.#petIds.get(String(first.body?.name))
 
-  orderIdOf = ({ first, answered }: Attempts): number | undefined =>
-    answered && isSuccess(answered) ? orderIn(answered).id : this.#orderIds.get(String(first.body?.note))
+  orderIdOf = ({ first, responded }: Attempts): number | undefined =>
+    responded && isSuccess(responded) ? orderIn(responded).id : this.#orderIds.get(String(first.body?.note))
 }
 
 /** All operations by animal. Every change gives its animal a name of its own, and every order has a note of its own. */
@@ -85,7 +85,7 @@ export function operationsIn(calls: readonly Call[], feed: readonly Event[]): Ma
   const byPet = Map.groupBy(all, ({ petId }) => petId)
   const lives = [...byPet].map(([id, operations]) => lifeOf(id, operations))
   for (const call of calls) {
-    if (!isAnswered(call)) continue
+    if (!hasResponse(call)) continue
     for (const read of readsOf(call, lives)) byPet.get(read.petId)?.push(read)
   }
   return byPet
@@ -104,45 +104,45 @@ function lifeOf(id: number, operations: readonly AnimalOperation[]): Life {
   }
 }
 
-const isAnswered = ({ outcome, response }: Call) => outcome === 'known' && response !== undefined
+const hasResponse = ({ outcome, response }: Call) => outcome === 'known' && response !== undefined
 
 function operation(
   petId: number,
   effect: Effect,
-  { first, answered, startedAt, endedAt }: Attempts,
+  { first, responded, startedAt, endedAt }: Attempts,
   event?: AnimalOperation['event'],
 ): AnimalOperation {
-  const is = answered !== undefined && isSuccess(answered)
+  const is = responded !== undefined && isSuccess(responded)
   const isShown = is && /^pet\.(?:created|updated)$/.test(event?.type ?? '')
-  const result = isShown ? petText(petIn(answered)) : undefined
+  const result = isShown ? petText(petIn(responded)) : undefined
   return {
     petId,
     startedAt,
     endedAt,
     event,
-    text: describeCall(answered ?? first),
+    text: describeCall(responded ?? first),
     isSuccess: is,
     result,
     apply(state) {
-      const after = applyWith(effect, answered?.response, state)
+      const after = applyWith(effect, responded?.response, state)
       return result !== undefined && after?.pet && petText(after.pet) !== result ? undefined : after
     },
   }
 }
 
 function changesOf(attempts: Attempts, evidence: Evidence): AnimalOperation[] {
-  const { first, answered } = attempts
+  const { first, responded } = attempts
   const request = requestOf(first)
   const { body = {} } = first
   const ifMatch =
     first.ifMatch === undefined ? undefined : (evidence.versions.get(first.ifMatch) ?? 'unknown')
   if (request.kind === 'create') {
-    if (answered && !isSuccess(answered)) return []
+    if (responded && !isSuccess(responded)) return []
     const id = evidence.petIdOf(attempts)
     if (id === undefined) return []
     const asked = { status: 'available', ...body, id } as Pet
     const event = { type: 'pet.created', subject: asked.name }
-    return [operation(id, add(answered ? petIn(answered) : asked), attempts, event)]
+    return [operation(id, add(responded ? petIn(responded) : asked), attempts, event)]
   }
   if (request.kind === 'change') {
     const event = { type: 'pet.updated', subject: String(body.name) }
@@ -152,7 +152,7 @@ function changesOf(attempts: Attempts, evidence: Evidence): AnimalOperation[] {
     return [operation(request.petId, removal({ ifMatch }), attempts, { type: 'pet.deleted', subject: '' })]
   if (request.kind === 'place') {
     const id = evidence.orderIdOf(attempts)
-    if (id === undefined && !answered) return []
+    if (id === undefined && !responded) return []
     const event = { type: 'order.placed', subject: String(id) }
     return [operation(Number(body.petId), placement(id ?? 0), attempts, id === undefined ? undefined : event)]
   }
@@ -169,7 +169,7 @@ function changesOf(attempts: Attempts, evidence: Evidence): AnimalOperation[] {
 function readsOf(call: Call, lives: readonly Life[]): AnimalOperation[] {
   const request = requestOf(call)
   const { startedAt, endedAt } = call
-  const attempts = { first: call, answered: call, all: [call], startedAt, endedAt }
+  const attempts = { first: call, responded: call, all: [call], startedAt, endedAt }
   if (request.kind === 'get')
     return [operation(request.petId, isSuccess(call) ? shows(petIn(call)) : showsNone, attempts)]
   if (!isSuccess(call)) return []
@@ -183,10 +183,10 @@ function readsOf(call: Call, lives: readonly Life[]): AnimalOperation[] {
   return [operation(Number(petId), showsOrders(ordersIn(call)), attempts)]
 }
 
-/** A 404 is an error whose condition the read itself states. */
+/** A read that gets 404. */
 const showsNone: Effect = (state) => (state.pet ? [] : ['pet_not_found'])
 
-/** The animals that a list shows if they exist. Of animals that live at another time, nothing follows. */
+/** The animals that a list shows if they exist. Those that cannot exist during the call are left out. */
 function expectedIn(call: Call, lives: readonly Life[]): number[] {
   const query = queryOf(call)
   const asked = query.getAll('id').map(Number)

@@ -40,17 +40,17 @@ export const orderIn = ({ response }: Call): Order => response?.body as Order
 export const ordersIn = ({ response }: Call): Order[] => response?.body as Order[]
 export const eventsIn = ({ response }: Call): Event[] => response?.body as Event[]
 
-/** Calls that are attempts of the same request. Without an `Idempotency-Key` each call is one. */
+/** Calls that are attempts of the same request. Without an `Idempotency-Key`, each call is a request of its own. */
 export type Attempts = {
   readonly first: Call
-  /** The first response, if there is one. */
-  readonly answered: Call | undefined
+  /** The attempt with the first response, if there is one. */
+  readonly responded: Call | undefined
   readonly all: readonly Call[]
   readonly startedAt: number
   readonly endedAt: number
 }
 
-/** The requests of a history that may have an effect or were answered. */
+/** The requests of a history that may have an effect or got a response. */
 export function attemptsIn(calls: readonly Call[]): Attempts[] {
   const groups = Map.groupBy(calls, ({ number, idempotencyKey, path }) =>
     idempotencyKey === undefined ? number : `${path} ${idempotencyKey}`,
@@ -60,8 +60,8 @@ export function attemptsIn(calls: readonly Call[]): Attempts[] {
     const [first] = all
     if (!first) return []
     const known = all.filter(({ outcome }) => outcome === 'known')
-    const answered = known.toSorted((a, b) => a.endedAt - b.endedAt)[0]
+    const responded = known.toSorted((a, b) => a.endedAt - b.endedAt)[0]
     const startedAt = Math.min(...all.map((call) => call.startedAt))
-    return { first, answered, all, startedAt, endedAt: answered?.endedAt ?? Number.POSITIVE_INFINITY }
+    return { first, responded, all, startedAt, endedAt: responded?.endedAt ?? Number.POSITIVE_INFINITY }
   })
 }

@@ -150,8 +150,8 @@ export class WriteTransaction extends PostgresDb implements Trx {
   }
 
   /**
-   * The cause of an error of the work: that of a statement that was sent without waiting for it, or of one that was sent
-   * at the same time. After a statement has failed, all others do, and their errors may be noticed first.
+   * The cause of an error of the work: the error of a statement that was sent without waiting for it, or of one that was sent
+   * at the same time. After a statement has failed, PostgreSQL rejects all others, and the work may notice their errors first.
    */
   async causeOf(error: unknown): Promise<unknown> {
     const results = await Promise.allSettled([this.#begun, ...this.#sent])

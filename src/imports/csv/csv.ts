@@ -13,9 +13,9 @@ export type CsvRecord = {
 export const unclosed = 'has a quotation mark that is not closed'
 
 /**
- * Reads the cells of one CSV record (RFC 4180), up to the first wrong one. So a wrong record does not make the reader look
- * at many lines again: none of the lines after its first one, up to the wrong cell, begins a record of several lines that
- * is right up to there.
+ * Reads the cells of one CSV record (RFC 4180), up to the first wrong one. After a wrong record, the reader continues with
+ * its second line. This takes linear time: no line between the first one and the wrong cell begins a record of several
+ * lines without an error before that cell.
  */
 export function parseCsvRecord(text: string, start: number, delimiter: string): CsvRecord | CellProblem {
   const lineEnd = text.indexOf('\n', start)
@@ -56,7 +56,7 @@ export function parseCsvRecord(text: string, start: number, delimiter: string): 
 const lacksOpeningQuote = (content: string): boolean =>
   content.trimEnd().endsWith('"') && content.split('"').length % 2 === 0
 
-/** If so many lines of a cell are not records, the others are not looked at. */
+/** Only this many lines of a cell are checked for being records. */
 const joinedLinesMax = 1_000
 
 export type JoinedLines = { readonly first: string; readonly between: string[]; readonly last: string }

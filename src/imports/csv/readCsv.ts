@@ -45,12 +45,13 @@ export async function* readCsv<T>(
 ): AsyncGenerator<Rows<T>> {
   let file: File<T> | undefined
   let nextLine = 1
-  /** A record that may continue, and what follows. It is read again at twice its length, because each time takes longer. */
+  /** A record that may continue, and the text after it. */
   let waiting: string[] = []
   let waitingLength = 0
+  /** It is read again when it has twice its length, so that the total time stays linear. */
   let readLength = 0
   const findHeader = headerFinder(createReader)
-  /** Reads what waits. Keeps a record that may continue, if it has at most `restMax` characters. */
+  /** Reads the waiting text. Keeps a record that may continue, if it has at most `restMax` characters. */
   function* read(first: Rows<T>, restMax: number): Generator<Rows<T>> {
     const text = waiting.join('')
     let found = first

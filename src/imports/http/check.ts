@@ -30,8 +30,8 @@ type CheckContext = {
   readonly database: Database
   readonly id: string
   readonly now: number
-  /** Called after each step of the work. Throws an error if the work is to end. */
-  proceed(): void
+  /** Called in each pause of the work. Throws an error to end it. */
+  assertWanted(): void
 }
 
 /** Recognizes and checks a file, and stores its animals in batches. It changes no animal. Throws a `FileError`. */
@@ -40,14 +40,14 @@ export async function checkUpload(
   bytes: Uint8Array,
   options: CheckOptions,
 ): Promise<ImportJob> {
-  const { now, proceed } = context
+  const { now, assertWanted } = context
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const problem = describeOtherFormat(buffer.subarray(0, sliceBytes), 'csv', { withExample: false })
   if (problem !== undefined) throw new FileError(problem)
   const pace = createPace()
   const pause = async () => {
     await pace()
-    proceed()
+    assertWanted()
   }
   const file = new CsvFile({
     ...options,
@@ -122,7 +122,7 @@ async function checkFile(context: FileContext, buffer: Buffer): Promise<ImportJo
 async function* slices(buffer: Buffer, pause: () => Promise<void>): AsyncGenerator<Buffer> {
   for (let from = 0; from < buffer.length; from += sliceBytes) {
     yield buffer.subarray(from, from + sliceBytes)
-    // Here too, because a long line has many slices.
+    // Not only after each row, because a long line has many slices.
     await pause()
   }
 }

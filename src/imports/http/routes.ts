@@ -59,9 +59,9 @@ async function requireNoOther(db: Db, now: number): Promise<void> {
   if (await findUnfinished(db, now)) throw new ApiError(importErrors.import_in_progress)
 }
 
-/** An import whose caller does not know its id would keep others waiting. */
-function requireCaller({ isGone }: Context): void {
-  if (isGone()) throw new ApiError(apiErrors.unavailable, 'The caller has closed the connection.')
+/** A caller that has disconnected does not know the id of its import, which would keep others waiting. */
+function requireConnected({ isDisconnected }: Context): void {
+  if (isDisconnected()) throw new ApiError(apiErrors.unavailable, 'The caller has closed the connection.')
 }
 
 /** Checks one file at a time. */
@@ -70,9 +70,9 @@ function createChecker({ database }: ImportRoutesOptions) {
   const check = async (bytes: Uint8Array, options: CheckOptions, context: Context) => {
     const { now } = context
     const id = await database.writeUnlogged((trx) => beginImport(trx, now))
-    const proceed = () => requireCaller(context)
+    const assertWanted = () => requireConnected(context)
     try {
-      return { id, job: await checkUpload({ database, id, now, proceed }, bytes, options) }
+      return { id, job: await checkUpload({ database, id, now, assertWanted }, bytes, options) }
     } catch (error) {
       await database.writeUnlogged((trx) => eraseImport(trx, id))
       if (!(error instanceof FileError)) throw error
@@ -122,7 +122,7 @@ const createImportOperation = (check: ReturnType<typeof createChecker>) =>
     async write(_, context, { id, job }) {
       const { trx, now } = context
       await trx.lockName('imports')
-      requireCaller(context)
+      requireConnected(context)
       await requireNoOther(trx, now)
       await saveImport(trx, id, 'ready', job, now)
       const times = { createdAt: now, updatedAt: now, expiresAt: now + importRetentionMs }
