@@ -29,6 +29,7 @@ import { WebPageCache } from './responseCache.ts'
 import {
   allowedMethods,
   basePath,
+  methodNotAllowed,
   type PageAllowance,
   type PageContext,
   pageNotFound,
@@ -78,8 +79,8 @@ export class Pipeline {
   /** Nothing is awaited that is available: the response to a cached read is there without a promise. */
   handle(request: ApiRequest): MaybePromise<ApiResponse> {
     const state = this.#receive(request) // request id, client address, route
-    const isApi = request.problem !== undefined || isApiPath(state)
-    return isApi ? this.#serveApi(state) : this.#servePage(state)
+    const isUnreadable = request.problem !== undefined && request.problem !== 'overloaded'
+    return isUnreadable || isApiPath(state) ? this.#serveApi(state) : this.#servePage(state)
   }
 
   #serveApi(state: RequestState): MaybePromise<ApiResponse> {
@@ -140,14 +141,15 @@ export class Pipeline {
     const { request, page, requestId } = state
     let prepared: PreparedResponse
     try {
-      prepared = await this.#runPage(state) // 404, 405, 429
+      prepared = await this.#runPage(state) // 404, 405, 429, 503
     } catch (thrown) {
       const json = failure(state, thrown)
       prepared = page?.renderError?.(toApiError(thrown)) ?? json
     }
     const response = conditionalResponse(request, prepared)
     const isRejected = state.code !== undefined
-    if (page?.id !== undefined || state.error !== undefined || (isRejected && page?.requiresKey))
+    if (isRejected && request.problem) this.#options.onShed(state.address)
+    else if (page?.id !== undefined || state.error !== undefined || (isRejected && page?.requiresKey))
       this.#report(state, response.status)
     const cors = page?.isPublic ? publicHeaders : noHeaders
     return { ...response, headers: [...response.headers, 'X-Request-Id', requestId, ...headerBlock(cors)] }
@@ -158,6 +160,7 @@ export class Pipeline {
     const isRead = method === 'GET' || method === 'HEAD'
     // Not limited: it costs little, and a browser could not read a 429 whose preflight has failed.
     const isPreflight = page?.isPublic && method === 'OPTIONS'
+    if (request.problem && !isPreflight) throw overload
     const { admitToPages, database } = this.#options
     const isExempt = isPreflight || (page?.isExempt && isRead)
     const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
@@ -167,7 +170,7 @@ export class Pipeline {
     const context = { address, params, now, db: database.unknownCallerDb, cached: this.#cached }
     if (!isRead)
       return chain(page.requireExistence?.(context), () => {
-        if (!isPreflight) throw notAllowed(route)
+        if (!isPreflight) throw methodNotAllowed(route)
         const headers = { ...preflightHeaders, Allow: allowedMethods(route) }
         return prepareResponse({ status: 204, headers })
       })
@@ -231,14 +234,9 @@ const authenticate = ({ request, address, origin, operation }: RequestState, aut
 
 function selectOperation({ route, operation, now }: RequestState): Operation {
   if (!route) throw new ApiError(apiErrors.not_found)
-  if (!operation) throw notAllowed(route)
+  if (!operation) throw methodNotAllowed(route)
   rejectRemoved(operation.deprecation, now)
   return operation
-}
-
-function notAllowed(route: Route): ApiError {
-  const Allow = allowedMethods(route)
-  return new ApiError(apiErrors.method_not_allowed, `This path supports ${Allow}.`, { headers: { Allow } })
 }
 
 /** The error response, and its code for the log. */

@@ -106,3 +106,8 @@ function decode(segment: string): string {
     return segment
   }
 }
+
+export function methodNotAllowed(route: Route): ApiError {
+  const Allow = allowedMethods(route)
+  return new ApiError(apiErrors.method_not_allowed, `This path supports ${Allow}.`, { headers: { Allow } })
+}

@@ -53,6 +53,18 @@ describe('a service with too many changes in progress', () => {
     assert.equal(headers['x-ratelimit-remaining'], '100', 'it does not count for the address')
   })
 
+  test('a page rejects it in its own format, and other web sites can read it', async () => {
+    const shed = async () => Number(await metric('petstore_requests_shed_total'))
+    const before = await shed()
+    const page = await service.request('POST', '/adopt')
+    assert.deepEqual([page.status, page.headers['retry-after']], [503, '1'])
+    assert.match(String(page.headers['content-type']), /^text\/html/)
+    const feed = await service.request('POST', '/adopt/animals.json', { headers: { origin } })
+    assert.equal(feed.status, 503)
+    assert.equal(feed.headers['access-control-allow-origin'], '*')
+    assert.equal(await shed(), before + 2)
+  })
+
   test('it counts for no key and is in one metric and one line of the log', async () => {
     const remaining = async () => (await service.request('GET', '/v1/limits', { key })).json.day.remaining
     const before = await remaining()
@@ -82,7 +94,9 @@ describe('a service with too many changes in progress', () => {
 })
 
 describe('a service that is busy, but not overloaded', () => {
-  const service = useService({}, { bounds: defaultLoadBounds })
+  // A machine can be so busy that requests wait for seconds.
+  const bounds = { ...defaultLoadBounds, waitMaxMs: 60_000, burstMaxMs: 60_000 }
+  const service = useService({}, { bounds })
 
   test('rejects nothing', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise' })
