@@ -20,11 +20,10 @@ export type KindPlan = {
 /** The service looks for slow callers at intervals. */
 export const lateMaxMs = 2_500
 
-/** The 60 s for responses that are not read begin when the buffers of both sides are full. */
 export const kindPlans: readonly KindPlan[] = [
   { kind: 'headers', description: 'slow headers', count: 300, boundMs: 5_000 },
   { kind: 'bodies', description: 'slow bodies', count: 300, boundMs: 10_000 },
-  { kind: 'readers', description: 'responses that are not read', count: 100, boundMs: 70_000 },
+  { kind: 'readers', description: 'responses that are not read', count: 100, boundMs: 120_000 },
   { kind: 'idle', description: 'idle connections', count: 10_000, boundMs: 75_000 },
   {
     kind: 'pipelining',

@@ -8,7 +8,7 @@ import { renderListPage } from './listPage.ts'
 import { renderNotice } from './notices.ts'
 import { findAnimalPage, findAnimals, findKinds } from './queries.ts'
 import { renderRobots, renderSiteMap, siteMapPath } from './siteMap.ts'
-import { addressOf, listPath, queryOf, readId, readView, searchOf, searchProblem } from './view.ts'
+import { addressOf, listPath, readId, readView, searchOf, searchProblem } from './view.ts'
 import { type AdoptionPage, adoptionFile, adoptionPage, fileHeaders } from './webPage.ts'
 
 const animalsPerPage = 24
@@ -44,16 +44,13 @@ const list = (site: Site): AdoptionPage => ({
   path: listPath,
   type: 'html',
   // Other addresses of a search are redirected to its only address, which is counted.
-  isSearch({ target }) {
-    const { view, isNormal } = readView(target)
-    return isNormal && view.q !== undefined
-  },
-  keyOf({ target }) {
-    const { view, isNormal } = readView(target)
+  isSearch: (request) => readView(request).isNormal && readView(request).view.q !== undefined,
+  keyOf(request) {
+    const { view, isNormal } = readView(request)
     return isNormal && view.q === undefined ? searchOf(view) : undefined
   },
-  async render({ target }, { db, now, cached }, store) {
-    const { view, isNormal } = readView(target)
+  async render(request, { db, now, cached }, store) {
+    const { view, isNormal } = readView(request)
     if (!isNormal) return { redirectTo: addressOf(view) }
     const problem = searchProblem(view)
     const [page, kinds] = await Promise.all([
@@ -85,16 +82,16 @@ const json = ({ publicUrl = '' }: Site): AdoptionPage => ({
   path: jsonPath,
   type: 'json',
   isPublic: true,
-  isSearch: ({ target }) => readView(target).view.q !== undefined,
-  keyOf({ target }) {
-    const { view, wrong } = readView(target)
-    const limit = parseLimit(queryOf(target).get('limit'))
+  isSearch: (request) => readView(request).view.q !== undefined,
+  keyOf(request) {
+    const { query, view, wrong } = readView(request)
+    const limit = parseLimit(query.get('limit'))
     const isCached = view.q === undefined && wrong.length === 0 && limit !== undefined
     return isCached ? `${limit} ${searchOf(view)}` : undefined
   },
-  async render({ target }, { db, now }, store) {
-    const { view, wrong } = readView(target)
-    const limit = parseLimit(queryOf(target).get('limit'))
+  async render(request, { db, now }, store) {
+    const { query, view, wrong } = readView(request)
+    const limit = parseLimit(query.get('limit'))
     const problem = searchProblem(view)
     const details = [
       ...wrong.map((path) => ({ path, message: 'is not an allowed value' })),
@@ -124,10 +121,10 @@ const feed = ({ publicUrl }: Site): AdoptionPage => ({
 const siteMap = ({ publicUrl }: Site): AdoptionPage => ({
   path: siteMapPath,
   type: 'xml',
-  keyOf: ({ target }) => JSON.stringify(queryOf(target).get('part')),
-  async render({ target }, { db }) {
+  keyOf: (request) => JSON.stringify(readView(request).query.get('part')),
+  async render(request, { db }) {
     if (publicUrl === undefined) return undefined
-    const text = await renderSiteMap(db, queryOf(target).get('part'), publicUrl)
+    const text = await renderSiteMap(db, readView(request).query.get('part'), publicUrl)
     return text === undefined ? undefined : { text }
   },
 })

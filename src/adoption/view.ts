@@ -1,3 +1,4 @@
+import type { ApiRequest } from '../api/request.ts'
 import { listingFilterSchema } from '../listings/schemas.ts'
 import { type AgeGroup, ageGroups, type Companion, companions, sexes, sizes } from '../profiles/profile.ts'
 
@@ -23,6 +24,7 @@ const speciesLengthMax = 40
 const idPattern = /^[1-9]\d{0,15}$/
 
 type ReadView = {
+  readonly query: URLSearchParams
   readonly view: AdoptionView
   /** The parameters with values that no view has. */
   readonly wrong: readonly Name[]
@@ -30,16 +32,18 @@ type ReadView = {
   readonly isNormal: boolean
 }
 
-export const queryOf = (target: string): URLSearchParams => {
-  const start = target.indexOf('?')
-  return new URLSearchParams(start === -1 ? '' : target.slice(start))
+const firstPage: ReadView = { query: new URLSearchParams(), view: {}, wrong: [], isNormal: true }
+const views = new WeakMap<ApiRequest, ReadView>()
+
+/** The view of a request, which is read once. Empty values are as if they were absent: forms send them. */
+export function readView(request: ApiRequest): ReadView {
+  const known = views.get(request)
+  if (known) return known
+  const [, query] = /\?(.*)/s.exec(request.target) ?? []
+  const view = query === undefined ? firstPage : readQuery(new URLSearchParams(query))
+  views.set(request, view)
+  return view
 }
-
-const firstPage: ReadView = { view: {}, wrong: [], isNormal: true }
-
-/** The view of a request. Empty values are as if they were absent: forms send them. */
-export const readView = (target: string): ReadView =>
-  target.includes('?') ? readQuery(queryOf(target)) : firstPage
 
 function readQuery(query: URLSearchParams): ReadView {
   const given = (name: Name) => query.getAll(name).map(trimmed).filter(Boolean)
@@ -64,7 +68,7 @@ function readQuery(query: URLSearchParams): ReadView {
     ...(!('before' in before) && one('after', readId)),
   }
   const known = names.flatMap((name) => query.getAll(name).map((value) => [name, value]))
-  return { view, wrong, isNormal: String(new URLSearchParams(known)) === searchOf(view) }
+  return { query, view, wrong, isNormal: String(new URLSearchParams(known)) === searchOf(view) }
 }
 
 const trimmed = (text: string): string => text.trim().replace(/\s+/g, ' ')
