@@ -30,7 +30,12 @@ async function main({ only, outDir, ...options }: Options): Promise<number> {
   )
   console.log(`\n${formatTable(verdicts)}`)
   if (outDir !== undefined)
-    writeDocument(resolve(outDir), verdicts, { seed: options.seed, seconds: elapsedSeconds() })
+    writeDocument(
+      resolve(outDir),
+      verdicts,
+      options.seed,
+      checks.map(({ name }) => name),
+    )
   return verdicts.every(({ isHeld, isMeasurement }) => isHeld || (isMeasurement && options.isQuick)) ? 0 : 1
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,13 +23,10 @@ export function formatTable(verdicts: readonly Verdict[]): string {
   return notes.length === 0 ? table : `${table}\n\n${notes.join('\n')}`
 }
 
-type Run = { readonly seed: number; readonly seconds: number }
-
 /** Date, commit, machine and seed in one paragraph. */
-function describeRun({ seed, seconds }: Run): string {
+function describeRun(seed: number): string {
   const date = new Date().toISOString().slice(0, 10)
-  const minutes = Math.round(seconds / 60)
-  return `${date}, ${minutes} minutes, commit ${describeCommit()}, seed ${seed}. ${describeMachine()}.`
+  return `${date}, commit ${describeCommit()}, seed ${seed}. ${describeMachine()}.`
 }
 
 export function describeMachine(): string {
@@ -49,24 +46,36 @@ export function describeCommit(): string {
   }
 }
 
-export function writeDocument(dir: string, verdicts: readonly Verdict[], run: Run): void {
-  writeFileSync(
-    join(dir, 'reliability.md'),
-    `${introduction}
-## Results
+/** Writes the results of these checks. The document keeps the results that others had in earlier runs. */
+export function writeDocument(
+  dir: string,
+  verdicts: readonly Verdict[],
+  seed: number,
+  checkNames: readonly string[],
+): void {
+  const file = join(dir, 'reliability.md')
+  const earlier = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const run = describeRun(seed)
+  const results = Map.groupBy(verdicts, ({ check = '' }) => check)
+  const sections = [...results].map(([name, rows]) => [name, `${run}\n\n${formatTable(rows)}\n`] as const)
+  writeFileSync(file, updateDocument(earlier, new Map(sections), checkNames))
+}
 
-${describeRun(run)}
-
-${formatTable(verdicts)}
-`,
-  )
+/** A section for each check, in this order: the new one, or that of the document. */
+export function updateDocument(
+  document: string,
+  sections: ReadonlyMap<string, string>,
+  checkNames: readonly string[],
+): string {
+  const earlier = document.split(/^## /m).map((text) => text.split(/\n\n(.*)/s))
+  const all = new Map([...earlier.map(([name, text]) => [name, text] as const), ...sections])
+  const written = checkNames.filter((name) => all.has(name))
+  return [introduction, ...written.map((name) => `## ${name}\n\n${all.get(name)?.trimEnd()}\n`)].join('\n')
 }
 
 const introduction = `# Reliability
 
-What the service promises, and how it was tested. \`npm run reliability -- --out docs\` writes this page.
-
-## How to read the table
+What the service promises, and how it was tested. \`npm run reliability -- --out docs\` writes this page. Each section is one check, with the run that it is from.
 
 - Each row is one promise. It is *held* if no violation was found, or if the figure is within the bound that the row names. Otherwise the row is explained below the table.
 - A test cannot show that a promise is never broken. The figures say how often it could have been broken: calls, kills, failovers, time.

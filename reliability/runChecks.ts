@@ -31,8 +31,8 @@ async function runCheck(check: Check, options: RunOptions, endsAt: number): Prom
       pause(Math.max(endsAt - startedAt, 0), timeIsUp, { signal: limit.signal }),
     ])
     if (found === timeIsUp) throw new Error('The time limit of the run has passed.')
-    const { isMeasurement = false } = check
-    return (found as Verdict[]).map((verdict) => ({ ...verdict, isMeasurement }))
+    const { name, isMeasurement = false } = check
+    return (found as Verdict[]).map((verdict) => ({ ...verdict, check: name, isMeasurement }))
   } catch (error) {
     return [failedVerdict(check, error as Error)]
   } finally {
@@ -42,6 +42,7 @@ async function runCheck(check: Check, options: RunOptions, endsAt: number): Prom
 }
 
 const failedVerdict = ({ name }: Check, error: Error): Verdict => ({
+  check: name,
   promise: `The check "${name}" comes to an end`,
   method: '',
   figures: '',

@@ -10,6 +10,8 @@ export type RunOptions = {
 
 /** A row of the table: whether a promise was held. */
 export type Verdict = {
+  /** The name of the check. */
+  readonly check?: string
   readonly promise: string
   /** How it was tested. */
   readonly method: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readOptions, UsageError } from '../../reliability/options.ts'
-import { formatTable } from '../../reliability/report.ts'
+import { formatTable, updateDocument } from '../../reliability/report.ts'
 import { runChecks } from '../../reliability/runChecks.ts'
 import type { Check, Verdict } from '../../reliability/verdict.ts'
 
@@ -68,6 +68,31 @@ test('the table has a row for each promise, and explains those that were not hel
   )
 })
 
+test('a run of some checks keeps the results of the others in the document', () => {
+  const names = ['one', 'two', 'three']
+  const first = updateDocument(
+    '',
+    new Map([
+      ['three', '3'],
+      ['one', 'first\n\nof one'],
+    ]),
+    names,
+  )
+  const second = updateDocument(
+    first,
+    new Map([
+      ['two', '2'],
+      ['three', 'new'],
+    ]),
+    names,
+  )
+  assert.deepEqual(
+    second.slice(second.indexOf('## ')),
+    '## one\n\nfirst\n\nof one\n\n## two\n\n2\n\n## three\n\nnew\n',
+  )
+  assert.equal(updateDocument(second, new Map(), names), second)
+})
+
 describe('the options', () => {
   test('of a full run on both engines are the default', () => {
     const { seed, ...others } = readOptions([]) as { seed: number }
@@ -89,6 +114,6 @@ describe('the options', () => {
       outDir: undefined,
     }))
 
-  for (const line of ['--engine mysql', '--seed x', '--out docs --quick', '--out docs --only a', '--other'])
+  for (const line of ['--engine mysql', '--seed x', '--out docs --quick', '--other'])
     test(`${line} is rejected`, () => assert.throws(() => readOptions(line.split(' ')), UsageError))
 })
