@@ -95,6 +95,7 @@ async function run(folder: string, job: Job, boundMs: number, onSurvivor: (mutan
   let waiting = job.mutants
   let isEnded = waiting.length === 0 && job.staticMutant === undefined
   while (!isEnded) {
+    const left = waiting.length
     const { child, ended } = start(folder, { ...job, mutants: waiting })
     const kill = () => child.kill('SIGKILL')
     let timer = setTimeout(kill, boundMs)
@@ -110,6 +111,8 @@ async function run(folder: string, job: Job, boundMs: number, onSurvivor: (mutan
     })
     await ended
     clearTimeout(timer)
+    if (!isEnded && waiting.length === left && left > 0)
+      throw new Error(`${job.url}: the process of the tests ended before its first mutant.`)
     if (waiting.length === 0) isEnded = true
   }
 }
