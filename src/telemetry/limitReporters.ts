@@ -6,17 +6,22 @@ import type { Metrics } from './metrics.ts'
 const closeLogIntervalMs = 60_000
 const shedLogIntervalMs = 10_000
 
-/** Logs a warning at a limited rate. `count` is the number of calls since the last line. */
+/** Logs a warning at once, and those that follow together at a limited rate. `count` is their number. */
 function limitedWarning(log: Log, message: string, intervalMs: number) {
-  let loggedAt = Number.NEGATIVE_INFINITY
   let count = 0
+  let latest: Readonly<Record<string, string>> = {}
+  let timer: NodeJS.Timeout | undefined
+  const write = (): void => {
+    timer = undefined
+    if (count === 0) return
+    log.warn({ ...latest, count }, message)
+    count = 0
+    timer = setTimeout(write, intervalMs).unref()
+  }
   return (fields: Readonly<Record<string, string>>): void => {
     count++
-    const now = performance.now()
-    if (now - loggedAt < intervalMs) return
-    log.warn({ ...fields, count }, message)
-    loggedAt = now
-    count = 0
+    latest = fields
+    if (!timer) write()
   }
 }
 
