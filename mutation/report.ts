@@ -92,6 +92,8 @@ export function formatSurvivors(results: readonly Result[], reasons: readonly Re
 }
 
 const resultsHeading = '## Results'
+const secondsNote =
+  '"Seconds" is the time from the start to the end of a file. Several files run in parallel, so the sum is larger than the whole time.'
 
 /** Replaces the results in the page about mutation testing, which is in this folder. */
 export function writeResults(
@@ -107,7 +109,7 @@ export function writeResults(
     page,
     `${introduction}${resultsHeading}
 
-${date}, ${Math.round(seconds / 60)} minutes, commit ${describeCommit()}. ${describeMachine()}.
+${date}, ${Math.round(seconds / 60)} minutes, commit ${describeCommit()}. ${describeMachine()}. ${secondsNote}
 
 ${formatFigures(results)}
 

@@ -4,7 +4,7 @@ import type { RunOptions } from './verdict.ts'
 export const usage = `npm run reliability -- [options]
 
   --quick            a short run of everything, at most 4 minutes on 2 cores
-  --only NAME,...    only these checks
+  --only NAME,...    only these checks: overload, slowCallers, soak, histories, crashes
   --engine NAME      only on sqlite or postgres
   --seed N           repeats the random choices of a run; the times differ
   --out DIR          also writes DIR/reliability.md, with --only these checks of it`

@@ -17,6 +17,7 @@ import { Importer } from './imports/http/importer.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
 import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { ListingIndexer } from './listings/indexer.ts'
+import { catalogueOf } from './openapi/errors.ts'
 import { createOperations } from './operations.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
@@ -137,6 +138,7 @@ async function wire(database: Database, options: WireOptions) {
     createBatch: isSqlite ? undefined : createPetBatch(database, config.publicUrl),
   })
   const operations = [...ownOperations, ...additional.operations]
+  metrics.errors.startAtZero(catalogueOf(operations).map(({ code }) => code))
   const isReady = createReadiness({
     checks: [() => startup.state === 'started', () => !restore.isPending()],
     ping: () => database.ping(),

@@ -84,7 +84,7 @@ const bytesIn = (folder: string): number =>
 const describe = (paths: Iterable<string>): string => {
   const sizes = [...paths].map((path) => bytesIn(join(root, path)))
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
-  return `${sizes.length} packages, ${(bytes / 1e6).toFixed(1)} MB`
+  return `${sizes.length} ${sizes.length === 1 ? 'package' : 'packages'}, ${(bytes / 1e6).toFixed(1)} MB`
 }
 
 if (import.meta.main) {
@@ -97,5 +97,7 @@ if (import.meta.main) {
   console.log(`all: ${describe(all)}`)
   const problems = [...licenseProblems(installedLicenses()), ...lockFiles.flatMap(toolLicenseProblems)]
   for (const problem of problems) console.log(`License not allowed: ${problem}`)
+  if (problems.length === 0)
+    console.log('All licenses are allowed: of what is delivered and of all lock files.')
   process.exitCode = problems.length === 0 ? 0 : 1
 }

@@ -41,7 +41,7 @@ export const errorSchema = (operations: readonly Operation[]) =>
     .meta({ id: 'Error', description: 'The body of every error response.' })
 
 /** Every error of the API, by status. A test compares it with docs/guides/errors.md. */
-const catalogueOf = (operations: readonly Operation[]): ErrorDefinition[] =>
+export const catalogueOf = (operations: readonly Operation[]): ErrorDefinition[] =>
   sortedUnique([...Object.values(apiErrors), ...operations.flatMap(operationErrors)])
 
 /** Errors that the pipeline returns without running the operation. They are not stored for retries. */

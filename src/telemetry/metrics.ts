@@ -35,7 +35,7 @@ export class Metrics {
     connectionCloseReasons,
   )
   readonly shedRequests = new EventCounter('petstore_requests_shed_total')
-  readonly #errors = new EventCounter('petstore_refusals_total', 'code').startAtZero(Object.keys(apiErrors))
+  readonly errors = new EventCounter('petstore_refusals_total', 'code').startAtZero(Object.keys(apiErrors))
   readonly #deprecatedUses = new EventCounter('petstore_deprecated_requests_total', 'operation', 'key_id')
   readonly #latency = new DurationHistogram('petstore_request_duration_seconds', 'operation', 'status')
   readonly #labelledKeys = new Set<number>()
@@ -48,7 +48,7 @@ export class Metrics {
 
   countRequest({ operation, page, status, code, principal, seconds }: RequestLog): void {
     this.#latency.observe(seconds, operation?.id ?? page?.id ?? 'none', status)
-    if (code !== undefined) this.#errors.increment(code)
+    if (code !== undefined) this.errors.increment(code)
     if (operation?.deprecation) this.#deprecatedUses.increment(operation.id, this.#keyLabel(principal?.keyId))
   }
 
@@ -57,7 +57,7 @@ export class Metrics {
     // From the first request on: a service whose metrics are never read does not sample its event loop.
     this.#processText ??= measureProcess()
     const processText = await this.#processText()
-    const events = [this.#errors, this.bans, this.#deprecatedUses, this.attempts]
+    const events = [this.errors, this.bans, this.#deprecatedUses, this.attempts]
     const metrics = [...events, this.closedConnections, this.shedRequests, this.#latency]
     const texts = metrics.map((metric) => metric.text(help[metric.name as MetricName]))
     return [processText, ...texts, ...databaseTexts(this.#databaseStats())].join('')

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { errorCatalogue } from '../support/errorCatalogue.ts'
 import { alerts, alertTests, dashboardQueries, metricIn, selectorsIn } from '../support/monitoring.ts'
 import { linuxMetrics, parsePrometheus } from '../support/prometheus.ts'
 import { assertSameNames } from '../support/sameNames.ts'
+import { startTestService } from '../support/service.ts'
 
 const runbook = readFileSync(new URL('../../docs/guides/runbook.md', import.meta.url), 'utf8')
 const sectionOf = (alert: string) => runbook.split(`\n### ${alert}\n`)[1]?.split(/\n##/)[0] ?? ''
@@ -56,5 +58,17 @@ test('the dashboard shows every metric of the service itself', async () => {
   assert.deepEqual(
     own.filter((name) => !shown.has(name)),
     [],
+  )
+})
+
+test('the service shows every error code from its start on, also those of features', async (t) => {
+  const service = await startTestService()
+  t.after(() => service.stop())
+  const { text } = await service.request('GET', '/metrics', { key: service.operatorKey })
+  const { samples = [] } = parsePrometheus(text).get('petstore_refusals_total') ?? {}
+  assertSameNames(
+    'The codes of petstore_refusals_total',
+    samples.map(({ labels }) => labels.code ?? ''),
+    errorCatalogue.keys(),
   )
 })
