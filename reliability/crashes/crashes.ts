@@ -2,10 +2,13 @@ import type { Check, RunOptions, Verdict } from '../verdict.ts'
 import { runTests, type TestRun } from './runTests.ts'
 
 const names = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
-/** One loop checks everything after its last kill, so several loops find more than a long one. */
-const killsOfLoop = { full: 75, quick: 5 }
+/**
+ * One loop checks everything after its last kill, so several loops find more than a long one. A longer one can exhaust the
+ * requests of a key for a day.
+ */
+const killsOfLoop = { full: 40, quick: 5 }
 const killsMin = { full: 300, quick: 5 }
-const loopsMax = 8
+const loopsMax = 10
 const outputShownMax = 4_000
 
 /** The tests with killed instances and failing disks, for longer than `npm run test:slow`. */

@@ -90,7 +90,8 @@ export class Connection {
     const { socket } = this
     if (this.#problem || socket.destroyed || socket.writableEnded) return
     // Reading may be paused in the middle of a request: then the client is not slow. Or the body has a time of its own.
-    if (problem === 'timeout' && (this.#waiting.length > 0 || this.#last?.isBodyTimed)) return
+    const isPaused = this.#isStalled || this.#waiting.length > 0
+    if (problem === 'timeout' && (isPaused || this.#last?.isBodyTimed)) return
     this.#problem = problem
     socket.pause()
     const last = this.#waiting.at(-1) ?? this.#last

@@ -64,10 +64,11 @@ export async function listenOnNode(
     // Closed while it waited.
     if (request.response.destroyed) return
     const write = (handled: ApiResponse) => {
-      writeResponse(request, handled, shutdown.isStopping)
+      const isKept = writeResponse(request, handled, shutdown.isStopping)
       const { response, isComplete } = request
       closeIfStalled(response, bounds.stalledMs)
-      if (isComplete && response.writableEnded && response.req.socket.writableLength > 0)
+      // A socket that is closed with unread bytes is reset, and the client loses the end of the response.
+      if (isKept && isComplete && response.writableEnded && response.req.socket.writableLength > 0)
         connections.get(response.req.socket)?.stall()
     }
     return run(request.response, () => {

@@ -119,12 +119,12 @@ function originForm(target: string): string | undefined {
 const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): boolean =>
   host === undefined ? httpVersion === '1.0' : validHost.test(host)
 
-/** `isLast`: the connection is closed after this response. */
+/** `isLast`: the connection is closed after this response. Returns whether it is kept. */
 export function writeResponse(
   request: NodeRequest,
   { status, headers, body, isAscii, stream }: ApiResponse,
   isLast: boolean,
-): void {
+): boolean {
   const { response, isComplete } = request
   const { httpVersion } = response.req
   const saysClose = status >= 400 && headerValue(headers, 'Connection') === 'close'
@@ -146,6 +146,7 @@ export function writeResponse(
     if (body !== undefined) response.write(body)
     lingeringClose(response.socket)
   }
+  return isKeptAlive
 }
 
 /** Closes the connection of a client that does not read the response. A response that is sent already needs no timer. */

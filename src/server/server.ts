@@ -24,7 +24,7 @@ export type ConnectionCloseReason = (typeof connectionCloseReasons)[number]
 export type ListenAddress = { readonly host: string; readonly port: number }
 
 /** When requests are rejected because there are too many: see docs/decisions/0060-load-shedding.md. */
-export const defaultLoadBounds = { inProgressMax: 100, waitMaxMs: 200, burstMaxMs: 1_000 }
+export const defaultLoadBounds = { inProgressMax: 300, waitMaxMs: 200, burstMaxMs: 1_000 }
 
 export const defaultListenBounds = {
   ...defaultLoadBounds,

@@ -81,7 +81,7 @@ export class Turns<T> {
   #isScheduled = false
   #accepted = 0
   #acceptTurns = 0
-  #isReadNext = false
+  #nextIndex = 0
   #recheck: NodeJS.Timeout | undefined
 
   constructor(options: TurnOptions<T>) {
@@ -173,12 +173,13 @@ export class Turns<T> {
         this.#options.shed(waiting.shift() as T)
   }
 
-  /** Reads and changes alternate, so that a read does not wait for all changes that came before it. */
+  /** The lanes alternate: a flood of probes, reads or changes does not stop the others. */
   #nextLane(): LaneState<T> | undefined {
     const { probe, read, write } = this.#lanes
-    this.#isReadNext = !this.#isReadNext
-    const order = this.#isReadNext ? [probe, read, write] : [probe, write, read]
-    return order.find(({ isRunnable }) => isRunnable)
+    const lanes = [probe, read, write, probe, read, write]
+    const next = lanes.findIndex(({ isRunnable }, index) => index >= this.#nextIndex && isRunnable)
+    this.#nextIndex = (next + 1) % 3
+    return lanes[next]
   }
 
   #runNext(lane: LaneState<T>): boolean {

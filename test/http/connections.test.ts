@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { connectionGroup } from '../../src/api/clientAddress.ts'
 import type { ApiRequest } from '../../src/api/request.ts'
 import type { ApiResponse } from '../../src/api/response.ts'
@@ -215,6 +216,32 @@ for (const [name, sent] of [
       await listener.stop()
     }
   })
+
+describe('while a large response is being read', () => {
+  // More than the socket buffers hold.
+  const large = 'x'.repeat(32 * 1024 * 1024)
+  const respond = handlers(({ target }) => (target === '/large' ? large : 'done'))
+  const request = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${more}\r\n`
+
+  test('the time for the headers of the next request does not pass', async () => {
+    const headersMs = 200
+    const listener = await listen(respond, anywhere, { ...bounds, headersMs })
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
+    try {
+      caller.socket.pause()
+      const next = request('/')
+      caller.socket.write(request('/large') + next.slice(0, 20))
+      await pause(5 * headersMs)
+      caller.socket.write(next.slice(20))
+      caller.socket.resume()
+      assert.equal((await caller.response()).body.length, large.length)
+      assert.equal((await caller.response()).body, 'done')
+    } finally {
+      caller.socket.destroy()
+      await listener.stop()
+    }
+  })
+})
 
 describe('near the limit of connections', () => {
   const readsBody = handlers(async (request) => `${(await request.body({ bytesMax: 1_000 }))?.length}`)

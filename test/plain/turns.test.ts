@@ -118,13 +118,16 @@ test('changes in progress hold back further changes, but neither reads nor probe
   assert.equal(started.at(-1), 4)
 })
 
-test('reads and changes that wait alternate', async () => {
+test('probes, reads and changes that wait alternate: none of them stops the others', async () => {
   const ran: number[] = []
-  const turns = turnsOf(4, (item) => ran.push(item), { laneOf: (item) => (item < 10 ? 'write' : 'read') })
+  const laneOf = (item: number) => (item < 10 ? 'write' : item < 20 ? 'read' : 'probe')
+  const turns = turnsOf(4, (item) => ran.push(item), { laneOf })
   for (const item of [0, 1, 2, 3]) turns.add(item)
-  for (const item of [4, 5, 6, 10, 11]) turns.add(item)
+  for (const item of [20, 21, 22, 23, 24, 4, 5, 10]) turns.add(item)
   await nextTurn()
-  assert.deepEqual(ran.slice(4), [10, 4, 11, 5])
+  assert.deepEqual(ran.slice(4), [20, 10, 4, 21])
+  await nextTurn()
+  assert.deepEqual(ran.slice(8), [5, 22, 23, 24])
 })
 
 test('when rejections take their part of a turn, the newest item is served', async () => {
