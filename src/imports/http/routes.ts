@@ -74,6 +74,8 @@ function createChecker({ database }: ImportRoutesOptions) {
     try {
       return { id, job: await checkUpload({ database, id, now, assertWanted }, bytes, options) }
     } catch (error) {
+      // Before it is erased: who sees that it is gone can send the next one.
+      isChecking = false
       await database.writeUnlogged((trx) => eraseImport(trx, id))
       if (!(error instanceof FileError)) throw error
       const details = [{ path: '', message: error.message }]
