@@ -9,6 +9,8 @@ const streams = 10
 const turnMs = 60
 /** Older animals are deleted, so that the number of animals levels off. */
 const petsMax = 20
+/** Few of the turns, because orders are kept for ever. */
+const ordersEvery = 20
 
 export type SoakLoad = {
   readonly counts: { requests: number; failed: number; delivered: number; streamed: number }
@@ -54,7 +56,8 @@ export async function startSoakLoad(base: string, key: string): Promise<SoakLoad
       })
       if (created.status === 201) pets.push(created.json.id)
       const pet = pets.at(-1)
-      if (turn % 2 === 0) await call('POST', '/v1/store/orders', { petId: pet, customer: { name: 'Robin' } })
+      if (turn % ordersEvery === 0)
+        await call('POST', '/v1/store/orders', { petId: pet, customer: { name: 'Robin' } })
       else await call('PATCH', `/v1/pets/${pet}`, { name: `changed ${turn}` })
       await call('GET', '/v1/pets?status=available')
       await call('GET', '/v1/store/inventory')
