@@ -81,6 +81,8 @@ export class Turns<T> {
   #isScheduled = false
   #accepted = 0
   #acceptTurns = 0
+  /** All lanes, twice: the search for the next one begins anywhere in the first half. */
+  readonly #laneOrder: readonly LaneState<T>[]
   #nextIndex = 0
   #recheck: NodeJS.Timeout | undefined
 
@@ -90,6 +92,8 @@ export class Turns<T> {
     this.#now = options.now ?? (() => performance.now())
     const lane = () => new LaneState<T>(options.bounds)
     this.#lanes = { probe: lane(), read: lane(), write: lane() }
+    const lanes = Object.values(this.#lanes)
+    this.#laneOrder = [...lanes, ...lanes]
   }
 
   add(item: T): void {
@@ -175,10 +179,9 @@ export class Turns<T> {
 
   /** The lanes alternate: a flood of probes, reads or changes does not stop the others. */
   #nextLane(): LaneState<T> | undefined {
-    const { probe, read, write } = this.#lanes
-    const lanes = [probe, read, write, probe, read, write]
+    const lanes = this.#laneOrder
     const next = lanes.findIndex(({ isRunnable }, index) => index >= this.#nextIndex && isRunnable)
-    this.#nextIndex = (next + 1) % 3
+    this.#nextIndex = (next + 1) % (lanes.length / 2)
     return lanes[next]
   }
 
