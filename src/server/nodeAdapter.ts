@@ -90,6 +90,8 @@ function collect(
 ): () => number {
   const chunks: Buffer[] = []
   let bytes = 0
+  // It has emitted its last event.
+  if (message.destroyed) reject(new Error('The connection was closed before the body was read.'))
   const add = (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes <= bytesMax) return void chunks.push(chunk)

@@ -101,6 +101,33 @@ test('a connection with a request in progress is never closed to make room', asy
   }
 })
 
+test('the body of a request whose connection was closed before it is read fails, so that the request ends', async () => {
+  const arrived = Promise.withResolvers<ApiRequest>()
+  const isClosed = Promise.withResolvers<void>()
+  const read = Promise.withResolvers<unknown>()
+  const listener = await listen(
+    handlers(async (request) => {
+      arrived.resolve(request)
+      await isClosed.promise
+      await request.body({ bytesMax: 100 }).then(read.resolve, read.reject)
+      return ''
+    }),
+    anywhere,
+    bounds,
+  )
+  try {
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
+    caller.socket.write('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 2\r\n\r\n{}')
+    const request = await arrived.promise
+    caller.socket.destroy()
+    await eventually('the connection is closed', () => request.isDisconnected === true)
+    isClosed.resolve()
+    await assert.rejects(read.promise, /closed before the body was read/)
+  } finally {
+    await listener.stop()
+  }
+})
+
 test('a connection that is idle for long is closed, and no other', async () => {
   const served = Promise.withResolvers<void>()
   const slowly = async ({ target }: ApiRequest) => {
