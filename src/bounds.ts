@@ -30,7 +30,7 @@ export type Bounds = Readonly<typeof defaultBounds> & {
   /** How late changes of other processes are noticed. The engines have different defaults. */
   readonly changePollMs?: number
   readonly replicaCheckMs?: number
-  /** When requests are rejected because there are too many. `defaultLoadBounds` of the server has the defaults. */
+  /** When requests wait, or are rejected, because there are too many. The server has the defaults. */
   readonly inProgressMax?: number
   readonly waitMaxMs?: number
   readonly burstMaxMs?: number

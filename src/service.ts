@@ -24,6 +24,7 @@ import { createPetBatch } from './pets/queries.postgres.ts'
 import { PhotoDecoder } from './photos/decoder.ts'
 import { startRestoreDetector } from './restoreDetector.ts'
 import { createJobs, startSchedule } from './schedule.ts'
+import { createInProgressMax } from './server/inProgress.ts'
 import { callerOf, laneOf } from './server/lanes.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
@@ -194,6 +195,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
       handle: (request) => pipeline.handle(request),
       laneOf,
       callerOf: (request) => callerOf(request, config.trustedProxies),
+      inProgressMax: createInProgressMax({ database, ...parts, ...bounds }),
       onConnectionClosed: createCloseReporter(log, metrics),
     },
     config,

@@ -7,6 +7,14 @@ const defaultBounds = {
   waitMaxMs: 10_000,
 }
 
+type RunOptions = {
+  readonly subject?: string | undefined
+  /** May reject the work while it waits. */
+  readonly precheck?: Precheck | undefined
+  /** Starts before all others that wait. */
+  readonly hasPriority?: boolean | undefined
+}
+
 type Waiting = {
   readonly precheck: Precheck | undefined
   readonly addedAt: number
@@ -34,12 +42,14 @@ export class ConcurrencyLimit {
     this.#bounds = { ...defaultBounds, ...bounds }
   }
 
-  /** `precheck` may reject the work while it waits. */
-  async run<T>(work: () => Promise<T>, name = '', precheck?: Precheck): Promise<T> {
+  async run<T>(
+    work: () => Promise<T>,
+    { subject: name = '', precheck, hasPriority }: RunOptions = {},
+  ): Promise<T> {
     const subject = this.#subjects.get(name) ?? { waiting: [], running: 0, isChecking: false }
     this.#subjects.set(name, subject)
     if (subject.running < this.#runningMax) subject.running++
-    else await this.#wait(subject, precheck)
+    else await this.#wait(subject, { precheck, hasPriority })
     try {
       return await work()
     } finally {
@@ -47,11 +57,13 @@ export class ConcurrencyLimit {
     }
   }
 
-  #wait(subject: Subject, precheck: Precheck | undefined): Promise<void> {
+  #wait(subject: Subject, { precheck, hasPriority }: RunOptions): Promise<void> {
     if (this.waiting >= this.#bounds.waitingMax)
       throw new DatabaseUnavailableError('Too many requests are waiting.')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    subject.waiting.push({ precheck, addedAt: performance.now(), start: resolve, reject })
+    const added = { precheck, addedAt: performance.now(), start: resolve, reject }
+    if (hasPriority) subject.waiting.unshift(added)
+    else subject.waiting.push(added)
     this.waiting++
     return promise
   }

@@ -82,6 +82,10 @@ export class PostgresRateLimiter implements RateLimiter {
     return this.#rejectFromCache(group) ?? this.#addressBatcher.add(group, group)
   }
 
+  get addressWaiters(): number {
+    return this.#addressBatcher.pending
+  }
+
   /** Whether an address is known to have no requests left. */
   isExhausted(address: string): boolean {
     return this.#rejectFromCache(addressGroup(address)) !== undefined

@@ -24,6 +24,8 @@ export type RateLimitResult = {
 export type RateLimiter = {
   /** The windows of an address as far as this instance knows them. Counts nothing. */
   peekAddress(address: string): { readonly windows: Windows; readonly now: number }
+  /** Requests whose address is being counted. Those of one address wait for each other. Undefined if counting is immediate. */
+  readonly addressWaiters?: number
   /** Writes pending counts to the database. */
   flush(): Promise<void>
   /** Deletes counts that are no longer needed, in bounded batches until the signal is aborted. */

@@ -1,5 +1,5 @@
 import { Rounds, type RoundsOptions } from '../database/rounds.ts'
-import { indexStep, needsIndexing } from './indexing.ts'
+import { indexStep, isLate, needsIndexing } from './indexing.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 
 /** Steps between two merges, while there is more to index. */
@@ -9,6 +9,7 @@ const mergesPerRound = 8
 /** How long the indexer pauses after a write while others wait, in multiples of its duration. */
 const pauseRatio = 9
 const pauseMaxMs = 500
+const asBackground = { hasPriority: true }
 
 type IndexerOptions = RoundsOptions & {
   /** Changes of this time are indexed together, so that single writes do not cause as many commits of the index. */
@@ -19,6 +20,8 @@ type IndexerOptions = RoundsOptions & {
 export class ListingIndexer extends Rounds<IndexerOptions> {
   #steps = 0
   #mayMerge = false
+  /** How old the oldest change was that the index did not have at the last step. Grows if it cannot keep up. */
+  behindMs = 0
 
   protected async runRound(): Promise<void> {
     const { signal } = this
@@ -27,7 +30,7 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
     if (signal.aborted) return
     let through = await database.readableThrough()
     // Read before writing: every commit wakes the indexer, so a write without need would never end.
-    let isBehind = await needsIndexing(database.read, through)
+    let isBehind = await needsIndexing(database.backgroundDb, through)
     while (isBehind && !signal.aborted) {
       isBehind = await this.#step(through)
       // After each step: on PostgreSQL this gives changes their ids, and a search finds the oldest change by its id.
@@ -43,13 +46,14 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
     const progress = await database.write(async (trx) => {
       const reached = await indexStep(trx, through, clock())
       // A late step adds more to merge.
-      if (reached === 'late' || ++this.#steps % stepsPerMerge === 0) await searchIndexOf(trx).merge?.(trx)
+      if (isLate(reached) || ++this.#steps % stepsPerMerge === 0) await searchIndexOf(trx).merge?.(trx)
       return reached
-    })
+    }, asBackground)
     this.#mayMerge = true
+    this.behindMs = progress.isCurrent ? 0 : progress.behindMs
     // A late index takes the time that it needs: otherwise it would never keep up with continuous changes.
-    if (progress !== 'late') await this.#pauseForOthers(startedAt)
-    return progress !== 'current'
+    if (!isLate(progress)) await this.#pauseForOthers(startedAt)
+    return !progress.isCurrent
   }
 
   async #merge(): Promise<void> {
@@ -58,7 +62,7 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
     if (!merge) return
     for (let merges = 0; merges < mergesPerRound && this.#mayMerge && !this.signal.aborted; merges++) {
       const startedAt = performance.now()
-      this.#mayMerge = await database.write((trx) => merge(trx))
+      this.#mayMerge = await database.write((trx) => merge(trx), asBackground)
       await this.#pauseForOthers(startedAt)
     }
   }

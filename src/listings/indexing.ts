@@ -18,8 +18,14 @@ const eventsPerStep = 500
 /** The index is late if it does not have a change that is older than this. */
 const lateMs = 1_500
 
-/** What a step has reached: all events (`current`), or not all of them, and the index was late or not. */
-type Progress = 'current' | 'behind' | 'late'
+type Progress = {
+  /** Whether the index has all events now. */
+  readonly isCurrent: boolean
+  /** How old the first event was that the index did not have before the step. */
+  readonly behindMs: number
+}
+
+export const isLate = ({ behindMs }: Progress): boolean => behindMs > lateMs
 
 /** Only these events change what is indexed. Their `id` is that of the pet. */
 const isIndexedType = (type: string): boolean => type.startsWith('pet.') || type.startsWith('profile.')
@@ -50,7 +56,7 @@ export async function indexStep(trx: Trx, through: number, now: number): Promise
   if (filled === complete && !areEventsMissing) return follow(trx, followed, through, now)
   if (filled === 0 || areEventsMissing) await startFilling(trx, through)
   else await fill(trx, filled)
-  return 'behind'
+  return { isCurrent: false, behindMs: 0 }
 }
 
 async function startFilling(trx: Trx, through: number): Promise<void> {
@@ -76,8 +82,8 @@ async function fill(trx: Trx, after: number): Promise<void> {
 
 async function follow(trx: Trx, after: number, through: number, now: number): Promise<Progress> {
   const events = await eventsAfter(trx, after, eventsPerStep, true, through)
-  const isLate = (events[0]?.createdAt ?? now) < now - lateMs
-  const petsMax = isLate ? searchIndexOf(trx).petsPerLateStep : petsPerStep
+  const behindMs = now - (events[0]?.createdAt ?? now)
+  const petsMax = behindMs > lateMs ? searchIndexOf(trx).petsPerLateStep : petsPerStep
   const ids = new Set<number>()
   let last = after
   for (const { id, type, data } of events) {
@@ -88,8 +94,8 @@ async function follow(trx: Trx, after: number, through: number, now: number): Pr
   await indexPets(trx, [...ids])
   // Another instance may have followed later events.
   await writeCursor(trx, followedCursor, events.length === 0 ? Math.max(after, through) : last)
-  if (events.length < eventsPerStep && last === (events.at(-1)?.id ?? after)) return 'current'
-  return isLate ? 'late' : 'behind'
+  const isCurrent = events.length < eventsPerStep && last === (events.at(-1)?.id ?? after)
+  return { isCurrent, behindMs }
 }
 
 /** Pets that do not exist any more are removed from the index. */

@@ -37,7 +37,13 @@ const requestsPerTurnMax = 100
 
 /** An HTTP server on Node that closes the connections of slow, oversized and idle clients. */
 export async function listenOnNode(
-  { handle, laneOf = () => 'read', callerOf, onConnectionClosed = () => {} }: Handlers,
+  {
+    handle,
+    laneOf = () => 'read',
+    callerOf,
+    inProgressMax = () => Number.POSITIVE_INFINITY,
+    onConnectionClosed = () => {},
+  }: Handlers,
   { host, port }: ListenAddress,
   given: ListenBounds,
 ): Promise<RunningServer> {
@@ -57,6 +63,7 @@ export async function listenOnNode(
     },
     laneOf,
     callerOf: callerOf ?? (({ remoteAddress }) => ({ address: remoteAddress, key: remoteAddress })),
+    inProgressMax,
     isComplete: ({ isComplete }) => isComplete,
     accepted: () => connections.accepted,
   })

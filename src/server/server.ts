@@ -14,6 +14,8 @@ export type Handlers = {
   handle(request: ApiRequest): MaybePromise<ApiResponse>
   laneOf?(request: ApiRequest): Lane
   callerOf?(request: ApiRequest): Caller
+  /** How many requests of a lane can be in progress at the same time. */
+  inProgressMax?(lane: Lane): number
   onConnectionClosed?(reason: ConnectionCloseReason, address: string): void
 }
 
@@ -23,8 +25,8 @@ export type ConnectionCloseReason = (typeof connectionCloseReasons)[number]
 
 export type ListenAddress = { readonly host: string; readonly port: number }
 
-/** When requests are rejected because there are too many: see docs/decisions/0060-load-shedding.md. */
-export const defaultLoadBounds = { inProgressMax: 300, waitMaxMs: 200, burstMaxMs: 1_000 }
+/** When requests are rejected because they have waited for too long: see docs/decisions/0060-load-shedding.md. */
+export const defaultLoadBounds = { waitMaxMs: 200, burstMaxMs: 1_000 }
 
 export const defaultListenBounds = {
   ...defaultLoadBounds,

@@ -2,13 +2,8 @@ import type { MaybePromise } from '../maybePromise.ts'
 import type { Caller, Lane } from './lanes.ts'
 import { type WaitBounds, WaitingRequests } from './waitingRequests.ts'
 
-type TurnBounds = WaitBounds & {
-  /** How many requests of a lane can be in progress at the same time, without those whose body is still arriving. */
-  readonly inProgressMax: number
-}
-
 type TurnOptions<T> = {
-  readonly bounds: TurnBounds
+  readonly bounds: WaitBounds
   readonly perTurnMax: number
   /** The request is in progress until the promise settles. */
   run(item: T): MaybePromise<void>
@@ -16,6 +11,8 @@ type TurnOptions<T> = {
   shed(item: T): void
   laneOf(item: T): Lane
   callerOf(item: T): Caller
+  /** How many requests of a lane can be in progress at the same time, without those whose body is still arriving. */
+  inProgressMax(lane: Lane): number
   /** Whether all of it has arrived. */
   isComplete(item: T): boolean
   /** Connections accepted so far. */
@@ -33,6 +30,8 @@ const shedMaxMs = 2
  * a new caller would wait for a long turn for each caller before it, and get no response in time.
  */
 const acceptTurnsMax = 20
+/** A lane counts as at least this part of all that waits: a flood of probes, reads or changes does not stop the others. */
+const laneShareMin = 0.25
 /** How many requests that do not respond at once can be started in one turn. */
 const stepsMax = 50
 /** Requests that wait because too many are in progress: after this time, they are checked again. */
@@ -43,8 +42,10 @@ class LaneState<T> {
   readonly inProgress = new Set<T>()
   /** How many more can run in this turn. */
   room = Number.POSITIVE_INFINITY
+  /** How far it is behind its part of the requests that run. */
+  credit = 0
 
-  constructor(bounds: TurnBounds) {
+  constructor(bounds: WaitBounds) {
     this.waiting = new WaitingRequests(bounds)
   }
 
@@ -81,9 +82,6 @@ export class Turns<T> {
   #isScheduled = false
   #accepted = 0
   #acceptTurns = 0
-  /** All lanes, twice: the search for the next one begins anywhere in the first half. */
-  readonly #laneOrder: readonly LaneState<T>[]
-  #nextIndex = 0
   #recheck: NodeJS.Timeout | undefined
 
   constructor(options: TurnOptions<T>) {
@@ -92,8 +90,6 @@ export class Turns<T> {
     this.#now = options.now ?? (() => performance.now())
     const lane = () => new LaneState<T>(options.bounds)
     this.#lanes = { probe: lane(), read: lane(), write: lane() }
-    const lanes = Object.values(this.#lanes)
-    this.#laneOrder = [...lanes, ...lanes]
   }
 
   add(item: T): void {
@@ -115,9 +111,9 @@ export class Turns<T> {
   }
 
   #beginTurn(now: number): void {
-    const { bounds, isComplete } = this.#options
-    this.#lanes.read.measureRoom(bounds.inProgressMax, isComplete)
-    this.#lanes.write.measureRoom(bounds.inProgressMax, isComplete)
+    const { inProgressMax, isComplete } = this.#options
+    for (const lane of ['read', 'write'] as const)
+      this.#lanes[lane].measureRoom(inProgressMax(lane), isComplete)
     this.#turnEndsAt = now + turnMaxMs
   }
 
@@ -177,12 +173,19 @@ export class Turns<T> {
         this.#options.shed(waiting.shift() as T)
   }
 
-  /** The lanes alternate: a flood of probes, reads or changes does not stop the others. */
+  /** Chooses lanes in proportion to the requests that wait, so that an overload does not change the mix of requests. */
   #nextLane(): LaneState<T> | undefined {
-    const lanes = this.#laneOrder
-    const next = lanes.findIndex(({ isRunnable }, index) => index >= this.#nextIndex && isRunnable)
-    this.#nextIndex = (next + 1) % (lanes.length / 2)
-    return lanes[next]
+    const runnable = Object.values(this.#lanes).filter(({ isRunnable }) => isRunnable)
+    const waiting = runnable.reduce((sum, lane) => sum + lane.waiting.length, 0)
+    let total = 0
+    for (const lane of runnable) {
+      const weight = Math.max(lane.waiting.length / waiting, laneShareMin)
+      lane.credit += weight
+      total += weight
+    }
+    const [next] = runnable.sort((a, b) => b.credit - a.credit)
+    if (next) next.credit -= total
+    return next
   }
 
   #runNext(lane: LaneState<T>): boolean {

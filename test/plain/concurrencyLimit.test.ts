@@ -10,7 +10,7 @@ const unavailable = new Error('unavailable')
 function busyQueue() {
   const queue = new ConcurrencyLimit(2)
   const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-  const running = works.map(({ promise }) => queue.run(() => promise, 'pet 1'))
+  const running = works.map(({ promise }) => queue.run(() => promise, { subject: 'pet 1' }))
   const started: string[] = []
   const checks: PromiseWithResolvers<void>[] = []
   /** Work that waits. Its check ends when the test says so. */
@@ -27,7 +27,7 @@ function busyQueue() {
       return name
     }
     const precheck = precheckName === null ? undefined : { name: precheckName, run: check }
-    return queue.run(work, 'pet 1', precheck)
+    return queue.run(work, { subject: 'pet 1', precheck })
   }
   const end = async () => {
     works[1].resolve()
@@ -80,11 +80,32 @@ test('a check that cannot read the database rejects nothing', async () => {
   assert.deepEqual(await Promise.all([next, waiting]), ['next', 'waiting'])
 })
 
+test('work with priority starts before all that waits', async () => {
+  const limit = new ConcurrencyLimit(1)
+  const held = Promise.withResolvers<void>()
+  const started: string[] = []
+  const add = (name: string, hasPriority = false) =>
+    limit.run(
+      async () => {
+        started.push(name)
+        if (name === 'running') await held.promise
+      },
+      { hasPriority },
+    )
+  const works = [add('running'), add('first'), add('second'), add('background', true)]
+  held.resolve()
+  await Promise.all(works)
+  assert.deepEqual(started, ['running', 'background', 'first', 'second'])
+})
+
 test('work that failed lets the next start, and leaves nothing behind', async () => {
   const { queue, add, endFirst, end } = busyQueue()
-  const failing = queue.run(async () => {
-    throw unavailable
-  }, 'pet 1')
+  const failing = queue.run(
+    async () => {
+      throw unavailable
+    },
+    { subject: 'pet 1' },
+  )
   const next = add('next')
   endFirst()
   await assert.rejects(failing, unavailable)
@@ -96,13 +117,13 @@ test('work that failed lets the next start, and leaves nothing behind', async ()
 test('the work that waits is bounded in number, of all subjects together', async () => {
   const limit = new ConcurrencyLimit(1, { waitingMax: 2 })
   const held = Promise.withResolvers<void>()
-  const works = ['a', 'b', 'a', 'b'].map((subject) => limit.run(() => held.promise, subject))
+  const works = ['a', 'b', 'a', 'b'].map((subject) => limit.run(() => held.promise, { subject }))
   assert.equal(limit.waiting, 2)
   await assert.rejects(
-    limit.run(() => held.promise, 'a'),
+    limit.run(() => held.promise, { subject: 'a' }),
     DatabaseUnavailableError,
   )
-  const free = await limit.run(async () => 'free', 'c')
+  const free = await limit.run(async () => 'free', { subject: 'c' })
   assert.equal(free, 'free', 'a subject with room does not wait')
   held.resolve()
   await Promise.all(works)

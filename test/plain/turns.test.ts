@@ -8,7 +8,8 @@ type Settings = Partial<ConstructorParameters<typeof Turns<number>>[0]>
 /** Items that run at once, in one lane and of one caller. */
 const turnsOf = (perTurnMax: number, run: (item: number) => void, more: Settings = {}): Turns<number> =>
   new Turns<number>({
-    bounds: { inProgressMax: 1_000, waitMaxMs: 200, burstMaxMs: 1_000 },
+    bounds: { waitMaxMs: 200, burstMaxMs: 1_000 },
+    inProgressMax: () => 1_000,
     perTurnMax,
     run,
     shed: (item) => assert.fail(`${item} was rejected`),
@@ -92,7 +93,7 @@ test('changes in progress hold back further changes, but neither reads nor probe
   const ends = new Map<number, () => void>()
   const complete = new Set([1, 2, 3])
   const turns = turnsOf(100, () => {}, {
-    bounds: { inProgressMax: 2, waitMaxMs: 200, burstMaxMs: 1_000 },
+    inProgressMax: () => 2,
     run(item) {
       started.push(item)
       return item < 10 ? new Promise((resolve) => ends.set(item, resolve)) : undefined
@@ -118,23 +119,34 @@ test('changes in progress hold back further changes, but neither reads nor probe
   assert.equal(started.at(-1), 4)
 })
 
-test('probes, reads and changes that wait alternate: none of them stops the others', async () => {
-  const ran: number[] = []
-  const laneOf = (item: number) => (item < 10 ? 'write' : item < 20 ? 'read' : 'probe')
-  const turns = turnsOf(4, (item) => ran.push(item), { laneOf })
-  for (const item of [0, 1, 2, 3]) turns.add(item)
-  for (const item of [20, 21, 22, 23, 24, 4, 5, 10]) turns.add(item)
+test('lanes run in proportion to what waits, and a flood leaves a part of the requests to each of the others', async () => {
+  const ran: string[] = []
+  const lanes = ['read', 'write', 'probe'] as const
+  const laneOf = (item: number) => lanes[Math.floor(item / 1_000)] ?? 'read'
+  const counts = () => lanes.map((lane) => ran.filter((one) => one === lane).length)
+  const turns = turnsOf(10, (item) => ran.push(laneOf(item)), { laneOf })
+  const add = (lane: number, count: number) => {
+    for (let n = 0; n < count; n++) turns.add(1_000 * lane + n)
+  }
+  add(0, 10)
+  add(0, 60)
+  add(1, 40)
+  ran.length = 0
   await nextTurn()
-  assert.deepEqual(ran.slice(4), [20, 10, 4, 21])
-  await nextTurn()
-  assert.deepEqual(ran.slice(8), [5, 22, 23, 24])
+  assert.deepEqual(counts(), [6, 4, 0])
+  add(0, 900)
+  add(2, 1)
+  ran.length = 0
+  for (let turn = 0; turn < 6; turn++) await nextTurn()
+  const [reads = 0, changes = 0, probes] = counts()
+  assert.equal(probes, 1)
+  assert.ok(changes >= 0.15 * (reads + changes), `${changes} changes and ${reads} reads`)
 })
 
 test('when rejections take their part of a turn, the newest item is served', async () => {
   let time = 0
   const log: string[] = []
   const turns = turnsOf(1, (item) => log.push(`run ${item}`), {
-    bounds: { inProgressMax: 1_000, waitMaxMs: 200, burstMaxMs: 1_000 },
     shed(item) {
       log.push(`shed ${item}`)
       time++

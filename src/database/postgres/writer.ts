@@ -38,12 +38,21 @@ export class PostgresWriter {
 
   async write<T>(
     work: (trx: Trx) => Promise<T>,
-    { onDurable, subject, precheck, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
+    {
+      onDurable,
+      subject,
+      precheck,
+      hasPriority,
+      isLogged = true,
+    }: WriteOptions & { readonly isLogged?: boolean } = {},
   ): Promise<T> {
     const run = () =>
-      withRetry(() => this.#transactions.run(() => this.#runTransaction(work, isLogged)), retry)
+      withRetry(
+        () => this.#transactions.run(() => this.#runTransaction(work, isLogged), { hasPriority }),
+        retry,
+      )
     const value = await this.#track(
-      subject === undefined ? run() : this.#subjects.run(run, subject, precheck),
+      subject === undefined ? run() : this.#subjects.run(run, { subject, precheck }),
     )
     onDurable?.()
     if (isLogged) this.#notify()
@@ -64,6 +73,10 @@ export class PostgresWriter {
 
   get waiting(): number {
     return this.#subjects.waiting + this.#transactions.waiting
+  }
+
+  get waitingForSubjects(): number {
+    return this.#subjects.waiting
   }
 
   /** Resolves when all writes have ended. */

@@ -29,6 +29,8 @@ type SqliteOptions = {
   readonly changePollMs?: number | undefined
 }
 
+const noConnections = { connectionsBusy: 0, connectionsAwaited: 0, replicasUsable: 0 }
+
 /**
  * One connection that writes and one that reads, on one file in WAL mode. The disk must not block a server, so another
  * thread syncs its commits before they are confirmed. A command syncs in COMMIT.
@@ -72,6 +74,7 @@ export async function openSqlite(
   return {
     read,
     unknownCallerDb: read,
+    backgroundDb: read,
     replica: undefined,
     write: (work, options) => queue.add(work, options?.onDurable),
     run: (query) => queue.add(async (trx) => (await trx.executeQuery(query)).rows),
@@ -93,12 +96,7 @@ export async function openSqlite(
       if (isServerRunning(dataDir)) await sleep(writerTurnMs)
     },
     onExternalChange: externalChanges.listen,
-    stats: () => ({
-      writesWaiting: queue.length,
-      connectionsBusy: 0,
-      connectionsAwaited: 0,
-      replicasUsable: 0,
-    }),
+    stats: () => ({ ...noConnections, writesWaiting: queue.length }),
     async ping() {
       durability?.assertWritable()
       reader.prepare('SELECT version FROM schema_migrations').get()

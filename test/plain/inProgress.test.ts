@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createInProgressMax } from '../../src/server/inProgress.ts'
+
+type Options = Parameters<typeof createInProgressMax>[0]
+
+const maxima = (behindMs: number, lockWaiters = 0, addressWaiters = 0, inProgressMax = 100) => {
+  const options = {
+    database: { lockWaiters: () => lockWaiters },
+    limiter: { addressWaiters },
+    indexer: { behindMs },
+    inProgressMax,
+  } as unknown as Options
+  const max = createInProgressMax(options)
+  return [max('read'), max('write')]
+}
+
+test('the more the search index is behind, the fewer changes can be in progress, but never none', () => {
+  assert.deepEqual(maxima(0), [100, 100])
+  assert.deepEqual(maxima(1_000), [100, 75])
+  assert.deepEqual(maxima(3_000), [100, 25])
+  for (const behindMs of [3_999, 4_000, 60_000]) assert.deepEqual(maxima(behindMs), [100, 2])
+  assert.deepEqual(maxima(60_000, 0, 0, 1), [1, 1])
+})
+
+test('requests that wait for a lock do not count, up to a bound', () => {
+  assert.deepEqual(maxima(0, 30), [100, 130])
+  assert.deepEqual(maxima(0, 30, 20), [120, 150])
+  assert.deepEqual(maxima(0, 9_000, 9_000), [1_100, 1_100])
+})
