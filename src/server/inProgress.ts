@@ -3,7 +3,7 @@ import type { RateLimiter } from '../limits/rateLimiter.ts'
 import type { Lane } from './lanes.ts'
 
 /** See docs/decisions/0060-load-shedding.md. */
-export const defaultInProgressMax = 100
+const defaultInProgressMax = 100
 /** Searches fail when the search index is 5 seconds behind. Before that, it gets the time of the changes. */
 const indexBehindMaxMs = 4_000
 const changesMin = 2

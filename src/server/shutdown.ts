@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { Server as TcpServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Connections } from './connections.ts'
 
@@ -29,7 +30,9 @@ export class Shutdown {
     this.isStopping = true
     await waitWhile(() => this.#connections.hasRecentlyActive(recentMs), recentMs)
     const { promise: closed, resolve } = Promise.withResolvers<void>()
-    this.listenerClosed = this.#waitForQuiet().then(() => void this.#server.close(() => resolve()))
+    // Not the method of the HTTP server, which also closes connections whose response is still being sent.
+    const stopListening = () => void TcpServer.prototype.close.call(this.#server, () => resolve())
+    this.listenerClosed = this.#waitForQuiet().then(stopListening)
     await this.listenerClosed
     await waitWhile(
       () => this.#connections.hasServing() || this.#connections.hasRecentlyActive(recentMs),
@@ -37,12 +40,14 @@ export class Shutdown {
     )
     this.#server.closeAllConnections()
     await closed
+    // Ends its timers.
+    this.#server.close()
   }
 
   /**
    * The kernel accepts connections before the server does, and resets those that the server has not accepted when it stops
-   * listening. Idle connections are closed then, too. So the server stops listening when nothing new has arrived for a
-   * moment. Requests are held back until then, because most clients send the next one when they get a response.
+   * listening. So it does that when nothing new has arrived for a moment. Requests are held back until then, because most
+   * clients send the next one when they get a response.
    */
   async #waitForQuiet(): Promise<void> {
     const deadline = performance.now() + quietWaitMaxMs

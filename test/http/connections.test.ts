@@ -128,6 +128,39 @@ test('the body of a request whose connection was closed before it is read fails,
   }
 })
 
+test('a stop waits for a response that the client is still reading', async () => {
+  const body = 'x'.repeat(30_000_000)
+  const served = Promise.withResolvers<void>()
+  const listener = await listen(
+    handlers(() => {
+      setImmediate(served.resolve)
+      return body
+    }),
+    anywhere,
+    bounds,
+  )
+  const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
+  const idle = await openRawConnection(`http://127.0.0.1:${listener.port}`)
+  caller.socket.pause()
+  caller.socket.write('GET / HTTP/1.1\r\nHost: petstore\r\n\r\n')
+  await served.promise
+  const stopped = listener.stop()
+  await refusesConnections(listener.port)
+  caller.socket.resume()
+  assert.equal((await caller.response()).body.length, body.length)
+  await Promise.all([stopped, caller.closed, idle.closed])
+})
+
+/** Resolves when the server does not listen any more. */
+const refusesConnections = (port: number) =>
+  eventually('the server does not listen', () => {
+    const socket = connect({ host: '127.0.0.1', port })
+    return new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(false))
+      socket.once('error', () => resolve(true))
+    }).finally(() => socket.destroy())
+  })
+
 test('a connection that is idle for long is closed, and no other', async () => {
   const served = Promise.withResolvers<void>()
   const slowly = async ({ target }: ApiRequest) => {
