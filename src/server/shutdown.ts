@@ -1,5 +1,4 @@
 import type { Server } from 'node:http'
-import { Server as TcpServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Connections } from './connections.ts'
 
@@ -30,9 +29,7 @@ export class Shutdown {
     this.isStopping = true
     await waitWhile(() => this.#connections.hasRecentlyActive(recentMs), recentMs)
     const { promise: closed, resolve } = Promise.withResolvers<void>()
-    // Not the method of the HTTP server, which also closes connections whose response is still being sent.
-    const stopListening = () => void TcpServer.prototype.close.call(this.#server, () => resolve())
-    this.listenerClosed = this.#waitForQuiet().then(stopListening)
+    this.listenerClosed = this.#waitForQuiet().then(() => void this.#server.close(() => resolve()))
     await this.listenerClosed
     await waitWhile(
       () => this.#connections.hasServing() || this.#connections.hasRecentlyActive(recentMs),
@@ -40,14 +37,12 @@ export class Shutdown {
     )
     this.#server.closeAllConnections()
     await closed
-    // Ends its timers.
-    this.#server.close()
   }
 
   /**
    * The kernel accepts connections before the server does, and resets those that the server has not accepted when it stops
-   * listening. So it does that when nothing new has arrived for a moment. Requests are held back until then, because most
-   * clients send the next one when they get a response.
+   * listening. Idle connections are closed then, too. So it does that when nothing new has arrived for a moment. Requests
+   * are held back until then, because most clients send the next one when they get a response.
    */
   async #waitForQuiet(): Promise<void> {
     const deadline = performance.now() + quietWaitMaxMs

@@ -129,7 +129,8 @@ test('the body of a request whose connection was closed before it is read fails,
 })
 
 test('a stop waits for a response that the client is still reading', async () => {
-  const body = 'x'.repeat(30_000_000)
+  // More than the buffers of the system.
+  const body = 'x'.repeat(20_000_000)
   const served = Promise.withResolvers<void>()
   const listener = await listen(
     handlers(() => {
@@ -139,16 +140,15 @@ test('a stop waits for a response that the client is still reading', async () =>
     anywhere,
     bounds,
   )
-  const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
-  const idle = await openRawConnection(`http://127.0.0.1:${listener.port}`)
-  caller.socket.pause()
-  caller.socket.write('GET / HTTP/1.1\r\nHost: petstore\r\n\r\n')
+  const caller = connect({ host: '127.0.0.1', port: listener.port })
+  caller.write('GET / HTTP/1.1\r\nHost: petstore\r\n\r\n')
   await served.promise
   const stopped = listener.stop()
   await refusesConnections(listener.port)
-  caller.socket.resume()
-  assert.equal((await caller.response()).body.length, body.length)
-  await Promise.all([stopped, caller.closed, idle.closed])
+  let received = 0
+  for await (const chunk of caller) received += chunk.length
+  assert.ok(received > body.length, `${received} bytes`)
+  await stopped
 })
 
 /** Resolves when the server does not listen any more. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createInProgressMax } from '../../src/server/inProgress.ts'
+import { createInProgressMax } from '../../src/inProgress.ts'
 
 type Options = Parameters<typeof createInProgressMax>[0]
 

@@ -1,6 +1,6 @@
-import type { Database } from '../database/database.ts'
-import type { RateLimiter } from '../limits/rateLimiter.ts'
-import type { Lane } from './lanes.ts'
+import type { Database } from './database/database.ts'
+import type { RateLimiter } from './limits/rateLimiter.ts'
+import type { Lane } from './server/lanes.ts'
 
 /** See docs/decisions/0060-load-shedding.md. */
 const defaultInProgressMax = 100
