@@ -51,6 +51,11 @@ export class Connection {
     return this.#current !== undefined
   }
 
+  /** Whether the client has not read all of a response that has ended. */
+  get isSending(): boolean {
+    return this.socket.writableLength > 0 && this.#last?.response.writableEnded === true
+  }
+
   /** Whether no request has arrived completely so far. */
   get isUnfinished(): boolean {
     // A request can become complete after its response.

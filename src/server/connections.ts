@@ -33,6 +33,10 @@ export class Connections {
     return this.#open.get(socket)
   }
 
+  hasSending(): boolean {
+    return this.#open.values().some(({ isSending }) => isSending)
+  }
+
   hasServing(): boolean {
     return this.#open.values().some(({ isServing }) => isServing)
   }

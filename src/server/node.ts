@@ -75,7 +75,7 @@ export async function listenOnNode(
       const { response, isComplete } = request
       closeIfStalled(response, bounds.stalledMs)
       // A socket that is closed with unread bytes is reset, and the client loses the end of the response.
-      if (isKept && isComplete && !handled.stream && response.req.socket.writableLength > 0)
+      if (isKept && isComplete && response.writableEnded && response.req.socket.writableLength > 0)
         connections.get(response.req.socket)?.stall()
     }
     return run(request.response, () => {

@@ -141,7 +141,7 @@ export function writeResponse(
   response.writeHead(status, headers)
   if (stream) writeStream(stream, response)
   else if (isComplete || response.socket === null || !isClosing)
-    writeBody(response, body, isAscii ? 'latin1' : 'utf8')
+    response.end(body, isAscii ? 'latin1' : 'utf8')
   else {
     // Also if the response has no body.
     response.flushHeaders()
@@ -149,16 +149,6 @@ export function writeResponse(
     lingeringClose(response.socket)
   }
   return isKeptAlive
-}
-
-/**
- * A large body is ended when it is sent: a stop of the server closes connections whose response was ended, also if the
- * client is still reading it.
- */
-function writeBody(response: ServerResponse, body: ApiResponse['body'], encoding: 'latin1' | 'utf8'): void {
-  if (body === undefined || body.length <= response.writableHighWaterMark) response.end(body, encoding)
-  else if (response.write(body, encoding)) response.end()
-  else response.once('drain', () => response.end())
 }
 
 /** Closes the connection of a client that does not read the response. A response that is sent already needs no timer. */

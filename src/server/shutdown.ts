@@ -3,6 +3,8 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { Connections } from './connections.ts'
 
 const deadlineMs = 10_000
+/** How long clients may take to read their responses before the server stops listening. */
+const sendingMaxMs = 5_000
 /** A client that was active within this time may already be sending its next request. */
 const recentMs = 1_000
 /** How long to wait at most for a moment without new connections and requests. */
@@ -28,12 +30,15 @@ export class Shutdown {
   async stop(): Promise<void> {
     this.isStopping = true
     await waitWhile(() => this.#connections.hasRecentlyActive(recentMs), recentMs)
+    const deadline = performance.now() + deadlineMs
+    // Node closes connections whose response has ended when the server stops listening, also if it is not sent yet.
+    await waitWhile(() => this.#connections.hasSending(), sendingMaxMs)
     const { promise: closed, resolve } = Promise.withResolvers<void>()
     this.listenerClosed = this.#waitForQuiet().then(() => void this.#server.close(() => resolve()))
     await this.listenerClosed
     await waitWhile(
       () => this.#connections.hasServing() || this.#connections.hasRecentlyActive(recentMs),
-      deadlineMs,
+      deadline - performance.now(),
     )
     this.#server.closeAllConnections()
     await closed
@@ -41,8 +46,8 @@ export class Shutdown {
 
   /**
    * The kernel accepts connections before the server does, and resets those that the server has not accepted when it stops
-   * listening. Idle connections are closed then, too. So it does that when nothing new has arrived for a moment. Requests
-   * are held back until then, because most clients send the next one when they get a response.
+   * listening. Idle connections are closed then, too. So the server stops listening when nothing new has arrived for a
+   * moment. Requests are held back until then, because most clients send the next one when they get a response.
    */
   async #waitForQuiet(): Promise<void> {
     const deadline = performance.now() + quietWaitMaxMs
