@@ -4,10 +4,10 @@ import type { Lane } from './server/lanes.ts'
 
 /** See docs/decisions/0060-load-shedding.md. */
 const defaultInProgressMax = 100
-/** Searches fail when the search index is 5 seconds behind. Before that, it gets the time of the changes. */
+/** Then only `changesMin` changes can be in progress: searches fail when the search index is 5 seconds behind. */
 const indexBehindMaxMs = 4_000
 const changesMin = 2
-const lockWaitersMax = 1_000
+const waitersMax = 1_000
 
 type InProgressOptions = {
   readonly database: Database
@@ -20,11 +20,11 @@ type InProgressOptions = {
 export const createInProgressMax =
   ({ database, limiter, indexer, inProgressMax: max = defaultInProgressMax }: InProgressOptions) =>
   (lane: Lane): number => {
-    const addressWaiters = limiter.addressWaiters ?? 0
-    if (lane !== 'write') return max + Math.min(addressWaiters, lockWaitersMax)
-    // Requests that wait for the lock of an animal or an address do not use the database, and must not stop others.
-    const waiters = Math.min(addressWaiters + (database.lockWaiters?.() ?? 0), lockWaitersMax)
-    // The more the index is behind, the fewer changes.
-    const part = Math.max(0, 1 - indexer.behindMs / indexBehindMaxMs)
-    return Math.max(Math.min(changesMin, max), part * max) + waiters
+    // Requests that wait for others with the same subject or address hardly use the database, and must not block others.
+    const maxForAll = max + Math.min(limiter.addressWaiters ?? 0, waitersMax)
+    if (lane !== 'write') return maxForAll
+    // The further the index is behind, the fewer changes can be in progress.
+    const part = Math.min(1, Math.max(0, 1 - indexer.behindMs / indexBehindMaxMs))
+    const subjectWaiters = Math.min(database.subjectWaiters?.() ?? 0, waitersMax)
+    return Math.max(Math.min(changesMin, max), part * maxForAll) + subjectWaiters
   }

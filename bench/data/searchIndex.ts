@@ -34,7 +34,7 @@ async function buildIndex(database: Database): Promise<void> {
   const index = searchIndexOf(database.read)
   for (let step = 1; await needsIndexing(database.read, through); step++)
     await database.write(async (trx) => {
-      await indexStep(trx, through, Date.now())
+      await indexStep(trx, through, Date.now)
       if (step % stepsPerMerge === 0) await index.merge?.(trx)
     })
   while (await database.write(async (trx) => index.merge?.(trx)));

@@ -23,13 +23,13 @@ type Waiting = {
 }
 
 type Subject = {
-  /** In the order of arrival. Empty while fewer than `runningMax` run. */
+  /** In the order in which it starts. Empty while fewer than `runningMax` run. */
   waiting: Waiting[]
   running: number
   isChecking: boolean
 }
 
-/** Bounds the work that runs at the same time for each subject. The rest waits in the order of arrival. */
+/** Bounds the work that runs at the same time for each subject. The rest waits: work with priority first, then in the order of arrival. */
 export class ConcurrencyLimit {
   readonly #runningMax: number
   readonly #bounds: Readonly<typeof defaultBounds>

@@ -12,8 +12,6 @@ export type Database = {
    * own, so that these requests delay no others.
    */
   readonly unknownCallerDb: Db
-  /** For background work. On PostgreSQL it has a connection of its own, so that it does not wait for many requests. */
-  readonly backgroundDb: Db
   /** For reads that may be a few moments old. Undefined if none is configured. */
   readonly replica: ReadReplica | undefined
   /**
@@ -58,7 +56,7 @@ export type Database = {
   onExternalChange(listener: () => void): void
   stats(): DatabaseStats
   /** How many writes wait for others with the same subject, without a connection. Undefined if all writes are in one queue. */
-  lockWaiters?(): number
+  subjectWaiters?(): number
   /** Rejects if the database cannot be reached or written. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -84,7 +82,7 @@ export type WriteOptions = {
   readonly subject?: string | undefined
   /** May be called while the write waits for others with the same subject. */
   readonly precheck?: Precheck | undefined
-  /** Starts before other writes that wait for a connection. For background work, which is one write at a time. */
+  /** Starts before other writes that wait for a connection. For the search index, which is one write at a time. */
   readonly hasPriority?: boolean
 }
 

@@ -24,7 +24,7 @@ export type RateLimitResult = {
 export type RateLimiter = {
   /** The windows of an address as far as this instance knows them. Counts nothing. */
   peekAddress(address: string): { readonly windows: Windows; readonly now: number }
-  /** Requests whose address is being counted. Those of one address wait for each other. Undefined if counting is immediate. */
+  /** Requests whose address is being counted. Those of one address wait for each other. Undefined if counting takes no time. */
   readonly addressWaiters?: number
   /** Writes pending counts to the database. */
   flush(): Promise<void>

@@ -9,7 +9,8 @@ const mergesPerRound = 8
 /** How long the indexer pauses after a write while others wait, in multiples of its duration. */
 const pauseRatio = 9
 const pauseMaxMs = 500
-const asBackground = { hasPriority: true }
+/** Otherwise the index falls behind when many changes wait. */
+const withPriority = { hasPriority: true }
 
 type IndexerOptions = RoundsOptions & {
   /** Changes of this time are indexed together, so that single writes do not cause as many commits of the index. */
@@ -20,7 +21,7 @@ type IndexerOptions = RoundsOptions & {
 export class ListingIndexer extends Rounds<IndexerOptions> {
   #steps = 0
   #mayMerge = false
-  /** How old the oldest change was that the index did not have at the last step. Grows if it cannot keep up. */
+  /** The age of the oldest change that was not indexed when the last step began. 0 if that step indexed all changes. */
   behindMs = 0
 
   protected async runRound(): Promise<void> {
@@ -30,7 +31,8 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
     if (signal.aborted) return
     let through = await database.readableThrough()
     // Read before writing: every commit wakes the indexer, so a write without need would never end.
-    let isBehind = await needsIndexing(database.backgroundDb, through)
+    let isBehind = await needsIndexing(database.read, through)
+    if (!isBehind) this.behindMs = 0
     while (isBehind && !signal.aborted) {
       isBehind = await this.#step(through)
       // After each step: on PostgreSQL this gives changes their ids, and a search finds the oldest change by its id.
@@ -44,11 +46,11 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
     const { database, clock } = this.options
     const startedAt = performance.now()
     const progress = await database.write(async (trx) => {
-      const reached = await indexStep(trx, through, clock())
+      const reached = await indexStep(trx, through, clock)
       // A late step adds more to merge.
       if (isLate(reached) || ++this.#steps % stepsPerMerge === 0) await searchIndexOf(trx).merge?.(trx)
       return reached
-    }, asBackground)
+    }, withPriority)
     this.#mayMerge = true
     this.behindMs = progress.isCurrent ? 0 : progress.behindMs
     // A late index takes the time that it needs: otherwise it would never keep up with continuous changes.
@@ -62,7 +64,7 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
     if (!merge) return
     for (let merges = 0; merges < mergesPerRound && this.#mayMerge && !this.signal.aborted; merges++) {
       const startedAt = performance.now()
-      this.#mayMerge = await database.write((trx) => merge(trx), asBackground)
+      this.#mayMerge = await database.write((trx) => merge(trx), withPriority)
       await this.#pauseForOthers(startedAt)
     }
   }

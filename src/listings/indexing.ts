@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Clock } from '../clock.ts'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId, prunedCursor } from '../events/queries.ts'
@@ -21,7 +22,7 @@ const lateMs = 1_500
 type Progress = {
   /** Whether the index has all events now. */
   readonly isCurrent: boolean
-  /** How old the first event was that the index did not have before the step. */
+  /** The age of the oldest event that was not indexed when the step began. */
   readonly behindMs: number
 }
 
@@ -47,13 +48,13 @@ export async function needsIndexing(db: Db, through: number): Promise<boolean> {
 }
 
 /** Brings the index closer to the events up to the id `through`, by a bounded amount of work. */
-export async function indexStep(trx: Trx, through: number, now: number): Promise<Progress> {
+export async function indexStep(trx: Trx, through: number, clock: Clock): Promise<Progress> {
   // Before anything is read: another instance may do the same.
   const followed = await lockCursor(trx, followedCursor)
   const filled = await readCursor(trx, filledCursor)
   // After a restore, or a long pause, events are missing.
   const areEventsMissing = (await lastPrunedEventId(trx)) > followed
-  if (filled === complete && !areEventsMissing) return follow(trx, followed, through, now)
+  if (filled === complete && !areEventsMissing) return follow(trx, followed, through, clock())
   if (filled === 0 || areEventsMissing) await startFilling(trx, through)
   else await fill(trx, filled)
   return { isCurrent: false, behindMs: 0 }

@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net'
 import { addressGroup, clientAddress } from '../api/clientAddress.ts'
 import type { ApiRequest } from '../api/request.ts'
 
-/** Requests wait in separate lanes: changes that wait for a disk do not delay reads, and probes wait for no other request. */
+/** Requests wait in separate lanes: changes that wait for a disk do not delay reads, and probes have a lane of their own. */
 export type Lane = 'probe' | 'read' | 'write'
 
 /** Who sends a request, as far as it is known before authentication. */

@@ -90,7 +90,7 @@ function collect(
 ): () => number {
   const chunks: Buffer[] = []
   let bytes = 0
-  // It has emitted its last event.
+  // It emits no more events, so the promise would never settle.
   if (message.destroyed) reject(new Error('The connection was closed before the body was read.'))
   const add = (chunk: Buffer) => {
     bytes += chunk.length

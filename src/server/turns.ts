@@ -30,7 +30,7 @@ const shedMaxMs = 2
  * a new caller would wait for a long turn for each caller before it, and get no response in time.
  */
 const acceptTurnsMax = 20
-/** A lane counts as at least this part of all that waits: a flood of probes, reads or changes does not stop the others. */
+/** The smallest weight of a lane with waiting requests. With three lanes it gets at least a sixth of the requests. */
 const laneShareMin = 0.25
 /** How many requests that do not respond at once can be started in one turn. */
 const stepsMax = 50
@@ -42,7 +42,7 @@ class LaneState<T> {
   readonly inProgress = new Set<T>()
   /** How many more can run in this turn. */
   room = Number.POSITIVE_INFINITY
-  /** How far it is behind its part of the requests that run. */
+  /** The sum of its weights, minus what it has used. The lane with the highest credit runs next. */
   credit = 0
 
   constructor(bounds: WaitBounds) {

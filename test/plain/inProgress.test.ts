@@ -4,9 +4,9 @@ import { createInProgressMax } from '../../src/inProgress.ts'
 
 type Options = Parameters<typeof createInProgressMax>[0]
 
-const maxima = (behindMs: number, lockWaiters = 0, addressWaiters = 0, inProgressMax = 100) => {
+const maxima = (behindMs: number, subjectWaiters = 0, addressWaiters = 0, inProgressMax = 100) => {
   const options = {
-    database: { lockWaiters: () => lockWaiters },
+    database: { subjectWaiters: () => subjectWaiters },
     limiter: { addressWaiters },
     indexer: { behindMs },
     inProgressMax,
@@ -21,10 +21,12 @@ test('the more the search index is behind, the fewer changes can be in progress,
   assert.deepEqual(maxima(3_000), [100, 25])
   for (const behindMs of [3_999, 4_000, 60_000]) assert.deepEqual(maxima(behindMs), [100, 2])
   assert.deepEqual(maxima(60_000, 0, 0, 1), [1, 1])
+  assert.deepEqual(maxima(-1_000), [100, 100], 'a clock was set back')
 })
 
-test('requests that wait for a lock do not count, up to a bound', () => {
+test('requests that wait for others with the same subject or address do not count, up to a bound', () => {
   assert.deepEqual(maxima(0, 30), [100, 130])
   assert.deepEqual(maxima(0, 30, 20), [120, 150])
-  assert.deepEqual(maxima(0, 9_000, 9_000), [1_100, 1_100])
+  assert.deepEqual(maxima(0, 9_000, 9_000), [1_100, 2_100])
+  assert.deepEqual(maxima(4_000, 0, 9_000), [1_100, 2], 'callers without a key do not raise it')
 })

@@ -152,7 +152,7 @@ before(async () => {
     })
   const through = await database.allReadableThrough()
   while (await needsIndexing(database.read, through))
-    await database.write((trx) => indexStep(trx, through, now))
+    await database.write((trx) => indexStep(trx, through, () => now))
   const ids = (await database.read.selectFrom('pets').select('id').execute()).map(({ id }) => id)
   animals = (await findPetsWithProfiles(database.read, ids)).sort((a, b) => b.pet.id - a.pet.id)
 })

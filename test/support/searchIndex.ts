@@ -27,7 +27,7 @@ export function searchIndexOf({ service, call }: ReturnType<typeof useCheckedCal
     const database = await service.openDatabase()
     const through = await lastEventId(database.read, await database.allReadableThrough())
     while (await needsIndexing(database.read, through))
-      await database.write((trx) => indexStep(trx, through, service.now()))
+      await database.write((trx) => indexStep(trx, through, () => service.now()))
   }
 
   /** As after a restore: the events do not say any more what the index lacks. */

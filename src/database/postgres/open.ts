@@ -13,7 +13,7 @@ import { PostgresWriter } from './writer.ts'
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unknownCallerPoolMax = 2
-const backgroundPoolMax = 1
+const numberingPoolMax = 1
 const defaultChangePollMs = 250
 const unlimitedMs = 2 ** 31 - 1
 const noTimeouts = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
@@ -48,13 +48,12 @@ export function openPostgres({
   const writePool = createPool(url, poolMax, 'write')
   const unknownCallerPool = createPool(url, unknownCallerPoolMax, 'read')
   const source = connectionSource(pool, () => queryMaxMs)
-  const backgroundPool = createPool(url, backgroundPoolMax, 'read')
+  const numberingPool = createPool(url, numberingPoolMax, 'read')
   const dbOf = (own: Pool) =>
     new PostgresDb(withFallback(connectionSource(own, source.timeoutMs, { isRetrying: false }), source))
-  const backgroundDb = dbOf(backgroundPool)
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = new PostgresDb(source)
-  const pools = [pool, writePool, unknownCallerPool, backgroundPool]
+  const pools = [pool, writePool, unknownCallerPool, numberingPool]
   let replica: ReturnType<typeof createReplica> | undefined
   if (replicaOptions) {
     const replicaPool = createPool(replicaOptions.url, poolMax, 'replica')
@@ -62,7 +61,7 @@ export function openPostgres({
     pools.push(replicaPool)
   }
   const writer = new PostgresWriter(writePool)
-  const numbering = createEventNumbering(backgroundDb)
+  const numbering = createEventNumbering(dbOf(numberingPool))
   const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   // Every change of any process increases it.
   const readVersion = async () => (await version.execute(read)).rows[0]?.version
@@ -70,7 +69,6 @@ export function openPostgres({
   return {
     read,
     unknownCallerDb: dbOf(unknownCallerPool),
-    backgroundDb,
     replica,
     write: (work, options) => writer.write(work, options),
     run: (query) => writer.run(query),
@@ -91,7 +89,7 @@ export function openPostgres({
     truncateWal() {},
     async yieldToServer() {},
     onExternalChange: externalChanges.listen,
-    lockWaiters: () => writer.waitingForSubjects,
+    subjectWaiters: () => writer.subjectWaiters,
     stats: () => ({
       writesWaiting: writer.waiting,
       connectionsBusy: sum(pools, ({ totalCount, idleCount }) => totalCount - idleCount),

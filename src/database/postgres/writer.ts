@@ -75,7 +75,7 @@ export class PostgresWriter {
     return this.#subjects.waiting + this.#transactions.waiting
   }
 
-  get waitingForSubjects(): number {
+  get subjectWaiters(): number {
     return this.#subjects.waiting
   }
 

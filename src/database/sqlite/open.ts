@@ -74,7 +74,6 @@ export async function openSqlite(
   return {
     read,
     unknownCallerDb: read,
-    backgroundDb: read,
     replica: undefined,
     write: (work, options) => queue.add(work, options?.onDurable),
     run: (query) => queue.add(async (trx) => (await trx.executeQuery(query)).rows),
