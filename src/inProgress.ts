@@ -22,9 +22,10 @@ export const createInProgressMax =
   (lane: Lane): number => {
     // Requests that wait for others with the same subject or address hardly use the database, and must not block others.
     const maxForAll = max + Math.min(limiter.addressWaiters ?? 0, waitersMax)
-    if (lane !== 'write') return maxForAll
+    // On SQLite one write runs after another, so those of the index take turns with the others.
+    if (lane !== 'write' || !database.subjectWaiters) return maxForAll
     // The further the index is behind, the fewer changes can be in progress.
     const part = Math.min(1, Math.max(0, 1 - indexer.behindMs / indexBehindMaxMs))
-    const subjectWaiters = Math.min(database.subjectWaiters?.() ?? 0, waitersMax)
+    const subjectWaiters = Math.min(database.subjectWaiters(), waitersMax)
     return Math.max(Math.min(changesMin, max), part * maxForAll) + subjectWaiters
   }

@@ -24,6 +24,11 @@ test('the more the search index is behind, the fewer changes can be in progress,
   assert.deepEqual(maxima(-1_000), [100, 100], 'a clock was set back')
 })
 
+test('if writes run one after another, the index does not limit them', () => {
+  const options = { database: {}, limiter: {}, indexer: { behindMs: 60_000 } } as Options
+  assert.equal(createInProgressMax(options)('write'), 100)
+})
+
 test('requests that wait for others with the same subject or address do not count, up to a bound', () => {
   assert.deepEqual(maxima(0, 30), [100, 130])
   assert.deepEqual(maxima(0, 30, 20), [120, 150])
