@@ -11,11 +11,11 @@ const kind = env.RELIABILITY_KIND as CallerKind
 const count = Number(env.RELIABILITY_COUNT)
 const port = Number(env.RELIABILITY_PORT)
 const authorization = `Authorization: Bearer ${env.RELIABILITY_KEY}\r\n`
-/** Below the limit of connections for each address. */
-const perAddress = 1_900
+const responsesToIgnore = 50
+/** Below the limits of an address: connections, and 600 requests of pages a minute. */
+const perAddress = kind === 'readers' ? 10 : 1_900
 const openConcurrency = 20
 const dropMs = 400
-const responsesToIgnore = 50
 /** Requests that are written at once, again and again. */
 const pipelined = 200
 
