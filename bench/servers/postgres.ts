@@ -3,10 +3,13 @@ import { startPostgres } from '../../test/support/postgres.ts'
 import { type Cores, moveTo } from '../host/cores.ts'
 
 /** Starts a PostgreSQL server on its core, with fsync, which the tests switch off. */
-export async function startDurablePostgres(cores: Cores): ReturnType<typeof startPostgres> {
+export async function startDurablePostgres(
+  cores: Cores,
+  overrides: Readonly<Record<string, string>> = {},
+): ReturnType<typeof startPostgres> {
   // The server inherits the core of this process.
   moveTo(cores, cores.postgres)
-  return startPostgres({ overrides: { fsync: 'on', full_page_writes: 'on' } }).finally(() =>
+  return startPostgres({ overrides: { fsync: 'on', full_page_writes: 'on', ...overrides } }).finally(() =>
     moveTo(cores, cores.load),
   )
 }

@@ -5,8 +5,8 @@ import { createClient } from '../../test/support/client.ts'
 
 const callers = 4
 const streams = 10
-/** The pause of each caller between two rounds of requests. */
-const turnMs = 60
+/** Each caller begins a turn at these intervals. So the rate, and with it the rows, do not depend on the speed of the machine. */
+const turnMs = 500
 /** Older animals are deleted, so that the number of animals levels off. */
 const petsMax = 20
 /** Few of the turns, because orders are kept for ever. */
@@ -49,6 +49,7 @@ export async function startSoakLoad(base: string, key: string): Promise<SoakLoad
 
   async function keepCalling(caller: number): Promise<void> {
     const pets: number[] = []
+    let nextAt = performance.now()
     for (let turn = 0; !isOver; turn++) {
       const created = await call('POST', '/v1/pets', {
         name: `${caller} ${turn}`,
@@ -66,7 +67,8 @@ export async function startSoakLoad(base: string, key: string): Promise<SoakLoad
         // Its order may still hold it.
         if ((await call('DELETE', `/v1/pets/${oldest}`)).status === 409) pets.push(oldest)
       }
-      await pause(turnMs)
+      nextAt += turnMs
+      await pause(Math.max(0, nextAt - performance.now()))
     }
   }
   const calling = Promise.all(Array.from({ length: callers }, (_, caller) => keepCalling(caller)))
