@@ -455,7 +455,14 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await holder.connect()
     undo.after(() => holder.end())
     await holder.query('BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
+    // Callers that read the same page can share a connection. These read different ones.
+    let isReported = false
+    const readers = Array.from({ length: 5 * poolMax }, async (_, n) => {
+      while (!isReported) await service.request('GET', `/v1/pets?limit=${10 + n}`, { key })
+    })
     await eventually('/readyz reports it', async () => (await readiness(service)) === 503, 30_000)
+    isReported = true
+    await Promise.all(readers)
     await eventually('every caller is rejected', () => load.leastRejected() >= 1, 30_000)
     assert.equal((await service.request('GET', '/healthz')).status, 200)
     await holder.query('ROLLBACK')
