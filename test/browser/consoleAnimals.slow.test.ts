@@ -40,7 +40,7 @@ describe('animals', () => {
       const dialog = page.getByRole('dialog')
       const name = dialog.getByLabel('Name', { exact: true })
       await name.fill('Damn')
-      await dialog.getByLabel('Category').selectOption({ label: 'New category…' })
+      await dialog.getByLabel('Category', { exact: true }).selectOption({ label: 'New category…' })
       await dialog.getByLabel('Name of the new category').fill('x'.repeat(1_000))
       await dialog.getByRole('button', { name: 'Add animal' }).click()
       await dialog.locator('[aria-invalid]:focus').waitFor()
@@ -53,7 +53,10 @@ describe('animals', () => {
       // The category exists by now, so the next attempt uses it.
       await dialog.getByRole('button', { name: 'Add animal' }).click()
       await dialog.getByText('Must not be a swear word.').waitFor()
-      assert.equal(await dialog.getByLabel('Category').locator('option:checked').innerText(), 'Ferrets')
+      assert.equal(
+        await dialog.getByLabel('Category', { exact: true }).locator('option:checked').innerText(),
+        'Ferrets',
+      )
       assert.equal(categories.length, 2)
     }),
   )
@@ -71,7 +74,7 @@ describe('animals', () => {
       await page.getByRole('button', { name: /^Add/ }).first().click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name', { exact: true }).fill('Milo')
-      await dialog.getByLabel('Category').selectOption({ label: 'Dogs' })
+      await dialog.getByLabel('Category', { exact: true }).selectOption({ label: 'Dogs' })
       await dialog.getByRole('button', { name: 'Add animal' }).click()
       await dialog.getByText('The limit is exceeded.').waitFor()
       assert.ok(!(await dialog.innerText()).includes('Retry after'))

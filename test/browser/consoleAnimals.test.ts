@@ -24,7 +24,7 @@ describe('animals', () => {
       await dialog.getByText('Enter a name.').waitFor()
       await dialog.getByText('Choose a category.').waitFor()
       await dialog.getByLabel('Name', { exact: true }).fill('Biscuit')
-      await dialog.getByLabel('Category').selectOption({ label: 'New category…' })
+      await dialog.getByLabel('Category', { exact: true }).selectOption({ label: 'New category…' })
       await dialog.getByLabel('Name of the new category').fill('Rabbits')
       await dialog.getByRole('button', { name: 'Add animal' }).click()
       await dialog.waitFor({ state: 'detached' })
@@ -50,7 +50,7 @@ describe('animals', () => {
         'Sold',
       ])
       await dialog.getByLabel('Name', { exact: true }).fill('Oliver')
-      await dialog.getByLabel('Category').selectOption({ label: 'Cats' })
+      await dialog.getByLabel('Category', { exact: true }).selectOption({ label: 'Cats' })
       await dialog.getByLabel('Status').selectOption({ label: 'Available' })
       await dialog.getByRole('button', { name: 'Save' }).click()
       await row(page, 'Oliver').getByText('Available').waitFor()
