@@ -30,7 +30,10 @@ export type Bounds = Readonly<typeof defaultBounds> & {
   /** How late changes of other processes are noticed. The engines have different defaults. */
   readonly changePollMs?: number
   readonly replicaCheckMs?: number
-  /** When requests wait, or are rejected, because there are too many. inProgress.ts has the default of the first one, the server those of the others. */
+  /**
+   * When requests wait, or are rejected, because there are too many. inProgress.ts has the default of the first one, the
+   * server those of the others.
+   */
   readonly inProgressMax?: number
   readonly waitMaxMs?: number
   readonly burstMaxMs?: number

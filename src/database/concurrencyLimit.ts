@@ -29,7 +29,10 @@ type Subject = {
   isChecking: boolean
 }
 
-/** Bounds the work that runs at the same time for each subject. The rest waits: work with priority first, then in the order of arrival. */
+/**
+ * Bounds the work that runs at the same time for each subject. The rest waits: work with priority first, then in the order
+ * of arrival.
+ */
 export class ConcurrencyLimit {
   readonly #runningMax: number
   readonly #bounds: Readonly<typeof defaultBounds>

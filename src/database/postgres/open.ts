@@ -49,6 +49,7 @@ export function openPostgres({
   const unknownCallerPool = createPool(url, unknownCallerPoolMax, 'read')
   const source = connectionSource(pool, () => queryMaxMs)
   const numberingPool = createPool(url, numberingPoolMax, 'read')
+  /** Uses a pool of its own, and that of the reads if the server has no more connections. */
   const dbOf = (own: Pool) =>
     new PostgresDb(withFallback(connectionSource(own, source.timeoutMs, { isRetrying: false }), source))
   const unlimited = connectionSource(pool, () => unlimitedMs)
