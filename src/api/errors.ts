@@ -153,7 +153,7 @@ const protocolMessages: Record<RequestProblem, string> = {
   invalid_http: 'The request is not valid HTTP/1.1.',
   invalid_target: 'The Host header or the request target is not valid.',
   connect_method: 'CONNECT is not supported. This is not a proxy.',
-  headers_too_large: 'The headers are larger than 16 KiB.',
+  headers_too_large: 'The headers are larger than 16 KiB, or there are more than 100.',
   chunk_extensions_too_large: 'The chunk extensions of the body are too large.',
   timeout:
     'The request did not arrive in time. Send the headers within 5 seconds and the whole request within 10.',

@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net'
 import type { RequestProblem } from '../api/request.ts'
 import type { NodeRequest } from './nodeAdapter.ts'
+import { PipelinedRequests } from './pipelinedRequests.ts'
+import type { ResumeQueue } from './resumeQueue.ts'
+import type { ConnectionCloseReason } from './server.ts'
 
-/** Reading pauses while more pipelined requests than this wait. */
+/** Reading pauses while the waiting pipelined requests of a connection together weigh more than this. A small one weighs 1. */
 const waitingPauseMax = 100
-/** What was read before the pause can still exceed it. Beyond these bounds the connection is closed. */
+/** What was read before the pause can still exceed it. Beyond this bound the connection is closed. */
 const waitingMax = 2_000
-/** Requests that wait on all connections together. Each takes about 4 KB. */
+/** For all connections together: about 80 MB. Beyond it, the connection with the most is closed. */
 const waitingTotalMax = 20_000
 
 export type ConnectionHandlers = {
@@ -20,8 +23,12 @@ type Shared = {
   readonly handlers: ConnectionHandlers
   /** Requests so far. */
   requests: number
-  /** Pipelined requests that wait. */
-  waiting: number
+  /** Also has the weight of the pipelined requests that wait, on all connections together. */
+  readonly resumeQueue: ResumeQueue
+  /** The time for what is left of a request when reading resumes. */
+  readonly headersMs: number
+  closeWithReason(connection: Connection, reason: ConnectionCloseReason): void
+  closeHeaviest(): void
 }
 
 /** Serves the requests of a connection one after another: a pipelined request sees the effects of those before it. */
@@ -29,14 +36,22 @@ export class Connection {
   readonly socket: Socket
   readonly openedAt = performance.now()
   readonly #shared: Shared
-  readonly #waiting: NodeRequest[] = []
+  readonly #waiting: PipelinedRequests
   #current: NodeRequest | undefined
-  /** The last request that was served or is being served. */
+  /** The last request that was served or is being served. Released when it is complete and has its response: its headers can be large. */
   #last: NodeRequest | undefined
   #problem: RequestProblem | undefined
   #hasCompleted = false
   #isPauseScheduled = false
   #isStalled = false
+  /** Whether reading is paused because too many pipelined requests waited. */
+  #isHeld = false
+  #requests = 0
+  /** The newest request, also while it waits. Released like `#last`. */
+  #newest: NodeRequest | undefined
+  /** How many requests were complete when the time of the next one passed, if reading was paused. Node reports that only once. */
+  #countAtTimeout: number | undefined
+  #restTimer: NodeJS.Timeout | undefined
   #bytesRead = 0
   #idleSweeps = 0
   /** When its last response ended. */
@@ -45,6 +60,11 @@ export class Connection {
   constructor(socket: Socket, shared: Shared) {
     this.socket = socket
     this.#shared = shared
+    this.#waiting = new PipelinedRequests(shared.resumeQueue)
+    // Node resumes reading after each request with a body.
+    socket.on('resume', () => {
+      if (this.#problem || this.#isHeld || this.#isStalled) this.#schedulePause()
+    })
   }
 
   get isServing(): boolean {
@@ -56,11 +76,27 @@ export class Connection {
     return this.socket.writableLength > 0 && this.#last?.response.writableEnded === true
   }
 
+  /** The weight of the pipelined requests that wait. */
+  get waitingWeight(): number {
+    return this.#waiting.weight
+  }
+
+  /** Whether there may be requests behind the current one, which have been read or not. */
+  get mayHaveMoreRequests(): boolean {
+    return this.#waiting.length > 0 || this.#isHeld
+  }
+
   /** Whether no request has arrived completely so far. */
   get isUnfinished(): boolean {
-    // A request can become complete after its response.
     this.#hasCompleted ||= this.#last?.isComplete ?? false
+    // A request can become complete after its response.
+    if (!this.#current) this.#releaseComplete()
     return !this.#hasCompleted
+  }
+
+  /** How many requests have arrived completely. Those before the newest one have. */
+  get #completeCount(): number {
+    return this.#requests - (this.#newest?.isComplete === false ? 1 : 0)
   }
 
   /** When it was opened, or when its last response ended. Undefined while a request is being served. */
@@ -72,13 +108,13 @@ export class Connection {
     // What was read is parsed to its end, also after the connection is closed or has failed.
     if (this.socket.destroyed || this.#problem) return
     this.#shared.requests++
-    // Not `once`, which takes longer: a response is closed only once.
-    request.response.on('close', () => this.#next(request))
+    this.#requests++
+    this.#newest = request
     if (!this.#current) return void this.#serve(request)
-    this.#waiting.push(request)
-    const total = ++this.#shared.waiting
-    if (this.#waiting.length > waitingMax || total > waitingTotalMax) this.socket.destroy()
-    else if (this.#waiting.length > waitingPauseMax) this.#schedulePause()
+    this.#waiting.add(request)
+    if (this.#waiting.weight > waitingMax) return void this.#shared.closeWithReason(this, 'pipelined')
+    if (this.#shared.resumeQueue.weight > waitingTotalMax) this.#shared.closeHeaviest()
+    if (this.#mustHold) this.#schedulePause()
   }
 
   /**
@@ -94,13 +130,17 @@ export class Connection {
   fail(problem: RequestProblem): void {
     const { socket } = this
     if (this.#problem || socket.destroyed || socket.writableEnded) return
-    // Reading may be paused in the middle of a request: then the client is not slow. Or the body has a time of its own.
-    const isPaused = this.#isStalled || this.#waiting.length > 0
-    if (problem === 'timeout' && (isPaused || this.#last?.isBodyTimed)) return
+    // The body has a time of its own.
+    if (problem === 'timeout' && this.#last?.isBodyTimed) return
+    // Reading may be paused in the middle of a request: then the client is not slow.
+    if (problem === 'timeout' && (this.#isStalled || this.mayHaveMoreRequests)) {
+      this.#countAtTimeout = this.#completeCount
+      return
+    }
+    const last = this.#newest
+    const isBodyBroken = last !== undefined && !last.isComplete
     this.#problem = problem
     socket.pause()
-    const last = this.#waiting.at(-1) ?? this.#last
-    const isBodyBroken = last !== undefined && !last.isComplete
     if (isBodyBroken && !last.response.headersSent) last.fail(problem)
     else if (isBodyBroken) socket.destroySoon()
     else if (!this.#current) this.#shared.handlers.reject(socket, problem)
@@ -118,29 +158,50 @@ export class Connection {
   }
 
   close(): void {
-    this.#shared.waiting -= this.#waiting.length
-    this.#waiting.length = 0
+    clearTimeout(this.#restTimer)
+    this.#shared.resumeQueue.delete(this)
+    this.#waiting.clear()
+  }
+
+  /** Called by the queue when it is the turn of this connection. */
+  resume(): void {
+    this.#isHeld = false
+    this.#pauseOrResume()
+  }
+
+  /** Called before a stream begins, which ends if its connection is paused. */
+  resumeForStream(): void {
+    if (!this.#isHeld || this.#mustHold) return
+    this.#shared.resumeQueue.delete(this)
+    this.resume()
   }
 
   #serve(request: NodeRequest): void {
     this.#current = request
     this.#last = request
+    // Not `once`, which takes longer: a response is closed only once.
+    request.response.on('close', () => this.#next(request))
     this.#shared.handlers.serve(request)
+  }
+
+  #releaseComplete(): void {
+    if (this.#last?.isComplete) this.#last = undefined
+    if (this.#newest?.isComplete) this.#newest = undefined
   }
 
   #next(request: NodeRequest): void {
     this.#hasCompleted ||= request.isComplete
     this.#current = undefined
+    this.#releaseComplete()
     this.respondedAt = performance.now()
     if (this.#isStalled) this.#schedulePause()
     this.#isStalled = false
-    const next = this.#waiting.shift()
+    const next = this.#waiting.next()
     if (!next) {
-      if (this.#problem && request.isComplete && !this.socket.writableEnded)
+      if (this.#problem && request.isComplete && !this.socket.destroyed && !this.socket.writableEnded)
         this.#shared.handlers.reject(this.socket, this.#problem)
       return
     }
-    this.#shared.waiting--
     this.#current = next
     this.#schedulePause()
     // One request per connection and turn of the event loop: other connections are served in between.
@@ -161,9 +222,30 @@ export class Connection {
     })
   }
 
+  /** Node buffers a body whose request waits: of a body of unknown length, no more than what is read at once. */
+  get #mustHold(): boolean {
+    return this.#waiting.weight > waitingPauseMax || this.#waiting.newest?.isComplete === false
+  }
+
   #pauseOrResume(): void {
-    if (this.#problem) return
-    if (this.#isStalled || this.#waiting.length > waitingPauseMax) this.socket.pause()
-    else if (this.socket.isPaused()) this.socket.resume()
+    const { socket } = this
+    // When our side has ended, the rest is read and discarded.
+    if (socket.destroyed || socket.writableEnded) return
+    if (this.#problem) return void socket.pause()
+    if (this.#mustHold) this.#isHeld = true
+    else if (this.#isHeld) this.#shared.resumeQueue.add(this)
+    if (this.#isStalled || this.#isHeld) return void socket.pause()
+    if (socket.isPaused()) socket.resume()
+    if (this.#countAtTimeout !== undefined && this.#waiting.length === 0)
+      this.#limitRest(this.#countAtTimeout)
+  }
+
+  /** Reading has resumed, so the rest of the request has a time limit again. */
+  #limitRest(countAtTimeout: number): void {
+    this.#countAtTimeout = undefined
+    clearTimeout(this.#restTimer)
+    this.#restTimer = setTimeout(() => {
+      if (this.#completeCount === countAtTimeout) this.fail('timeout')
+    }, this.#shared.headersMs)
   }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { Connection, type ConnectionHandlers } from './connection.ts'
+import { ResumeQueue } from './resumeQueue.ts'
 import type { ConnectionCloseReason, defaultListenBounds } from './server.ts'
 
 /** When fewer connections than this are left, unused ones are closed. */
@@ -21,12 +22,31 @@ export class Connections {
   accepted = 0
   /** Requests so far. */
   requests = 0
-  /** Pipelined requests that wait. */
-  waiting = 0
+  readonly resumeQueue = new ResumeQueue()
 
   constructor(bounds: ConnectionBounds, handlers: ConnectionHandlers) {
     this.#bounds = bounds
     this.handlers = handlers
+  }
+
+  get headersMs(): number {
+    return this.#bounds.headersMs
+  }
+
+  /** Closes the connection whose waiting pipelined requests weigh most. */
+  closeHeaviest(): void {
+    let heaviest: Connection | undefined
+    for (const connection of this.#open.values())
+      if (connection.waitingWeight > (heaviest?.waitingWeight ?? 0)) heaviest = connection
+    if (heaviest) this.closeWithReason(heaviest, 'pipelined')
+  }
+
+  closeWithReason(connection: Connection, reason: ConnectionCloseReason): void {
+    const { socket } = connection
+    this.#bounds.onClosed(reason, socket.remoteAddress ?? '')
+    // Its requests do not count from now on. The socket emits `close` later.
+    connection.close()
+    socket.destroy()
   }
 
   get(socket: Socket): Connection | undefined {
@@ -86,9 +106,7 @@ export class Connections {
   #evict(newest: Connection): void {
     const unfinished = this.#oldestUnfinished(newest)
     const evicted = unfinished ?? this.#longestIdle()
-    if (!evicted) return
-    this.#bounds.onClosed(unfinished ? 'unfinished' : 'idle', evicted.socket.remoteAddress ?? '')
-    evicted.socket.destroy()
+    if (evicted) this.closeWithReason(evicted, unfinished ? 'unfinished' : 'idle')
   }
 
   #oldestUnfinished(newest: Connection): Connection | undefined {

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 
 const lingerMs = 5_000
-const lingerBytesMax = 8 * 1024 * 1024
+/** More than the largest body. A proxy that is reset while it sends one responds with an error of its own. */
+const lingerBytesMax = 32 * 1024 * 1024
 
 /**
  * Closes a connection whose client may still be sending: ends our side, then reads and discards for a while. If unread

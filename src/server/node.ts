@@ -7,7 +7,7 @@ import { http } from '../nodeHttp.ts'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
-import { hasUnambiguousLength, toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
+import { headerProblem, toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
 import {
   defaultListenBounds,
   type Handlers,
@@ -57,26 +57,27 @@ export async function listenOnNode(
     bounds,
     perTurnMax: requestsPerTurnMax,
     run: serve,
-    shed(request) {
+    reject(request) {
       request.problem ??= 'overloaded'
       void serve(request)
     },
     laneOf,
     callerOf: callerOf ?? (({ remoteAddress }) => ({ address: remoteAddress, key: remoteAddress })),
     inProgressMax,
-    isComplete: ({ isComplete }) => isComplete,
+    isBodyAwaited: ({ isBodyAwaited }) => isBodyAwaited,
     accepted: () => connections.accepted,
   })
   function serve(request: NodeRequest): MaybePromise<void> {
     // Closed while it waited.
     if (request.response.destroyed) return
     const write = (handled: ApiResponse) => {
-      const isKept = writeResponse(request, handled, shutdown.isStopping)
       const { response, isComplete } = request
+      const connection = connections.get(response.req.socket)
+      const isKept = writeResponse(request, handled, shutdown.isStopping, connection)
       closeIfStalled(response, bounds.stalledMs)
       // A socket that is closed with unread bytes is reset, and the client loses the end of the response.
       if (isKept && isComplete && response.writableEnded && response.req.socket.writableLength > 0)
-        connections.get(response.req.socket)?.stall()
+        connection?.stall()
     }
     return run(request.response, () => {
       const handled = chain(shutdown.listenerClosed, () => handle(request))
@@ -95,8 +96,8 @@ export async function listenOnNode(
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(message.socket)
-    if (!hasUnambiguousLength(message.headers['transfer-encoding'], message.httpVersion))
-      return connection?.fail('invalid_http')
+    const problem = headerProblem(message)
+    if (problem) return connection?.fail(problem)
     connection?.add(new NodeRequest(message, response))
   }
   const { headersMs, connectionsMax, idleMs } = bounds
@@ -119,8 +120,7 @@ export async function listenOnNode(
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
-  const idleSweepMs = idleMs / (idleSweepsMax + 1)
-  const sweeper = setInterval(() => connections.sweep(idleSweepsMax), idleSweepMs)
+  const sweeper = setInterval(() => connections.sweep(idleSweepsMax), idleMs / (idleSweepsMax + 1))
   return {
     port: (server.address() as AddressInfo).port,
     async stop() {

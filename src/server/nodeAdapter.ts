@@ -6,6 +6,12 @@ import { arrivingInTime } from './bodyTimer.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]*$/
+/** What a waiting request takes that has no large headers and no large body, measured. */
+const bytesPerRequest = 4_096
+/** What a header takes in addition to its characters, measured. */
+const bytesPerHeader = 100
+/** Node buffers about this much of a body that is not read. */
+const bufferedBodyMax = 64 * 1024
 /** What a URL parser would change in a path. */
 const specialInPath = /[\\#]|\/\.|%2e/i
 
@@ -18,6 +24,8 @@ export class NodeRequest implements ApiRequest {
   problem: RequestProblem | undefined
   #isContinued = false
   #rejectBody: ((error: BodyError) => void) | undefined
+  /** Whether the service waits for the body. */
+  isBodyAwaited = false
   /** Whether the body is arriving, within a time of its own. */
   isBodyTimed = false
 
@@ -39,6 +47,15 @@ export class NodeRequest implements ApiRequest {
   /** Whether all of it has arrived. Node knows that of a request without a body only when it has parsed what follows. */
   get isComplete(): boolean {
     return this.#message.complete || !this.#hasBody
+  }
+
+  /** The memory that it takes while it waits, in multiples of that of a small request. */
+  get weight(): number {
+    const { url = '', rawHeaders, headers } = this.#message
+    const headerBytes = rawHeaders.reduce((sum, text) => sum + text.length + bytesPerHeader / 2, 0)
+    // A body of unknown length is a part of what is read at once: reading pauses until the request is served.
+    const bodyBytes = Math.min(Number(headers['content-length'] ?? 0), bufferedBodyMax)
+    return 1 + Math.floor((url.length + headerBytes + bodyBytes) / bytesPerRequest)
   }
 
   get isDisconnected(): boolean {
@@ -73,11 +90,14 @@ export class NodeRequest implements ApiRequest {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>()
     this.#rejectBody = reject
     const receivedBytes = collect(this.#message, bytesMax, resolve, reject)
-    if (!time) return promise
-    this.isBodyTimed = true
-    return arrivingInTime(promise, time, receivedBytes).finally(() => {
+    this.isBodyAwaited = true
+    this.isBodyTimed = time !== undefined
+    try {
+      return await (time ? arrivingInTime(promise, time, receivedBytes) : promise)
+    } finally {
+      this.isBodyAwaited = false
       this.isBodyTimed = false
-    })
+    }
   }
 }
 
@@ -121,11 +141,18 @@ function originForm(target: string): string | undefined {
 const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): boolean =>
   host === undefined ? httpVersion === '1.0' : validHost.test(host)
 
+type PipelinedConnection = {
+  /** Whether there may be requests behind the current one. */
+  readonly mayHaveMoreRequests: boolean
+  resumeForStream(): void
+}
+
 /** `isLast`: the connection is closed after this response. Returns whether it is kept. */
 export function writeResponse(
   request: NodeRequest,
   { status, headers, body, isAscii, stream }: ApiResponse,
   isLast: boolean,
+  connection: PipelinedConnection | undefined,
 ): boolean {
   const { response, isComplete } = request
   const { httpVersion } = response.req
@@ -139,8 +166,10 @@ export function writeResponse(
   else if (mustClose && !saysClose) headers.push('Connection', 'close')
   if (stream && httpVersion === '1.1') headers.push('Transfer-Encoding', 'chunked')
   response.writeHead(status, headers)
-  if (stream) writeStream(stream, response)
-  else if (isComplete || response.socket === null || !isClosing)
+  if (stream) {
+    connection?.resumeForStream()
+    writeStream(stream, response)
+  } else if ((isComplete && !connection?.mayHaveMoreRequests) || response.socket === null || !isClosing)
     response.end(body, isAscii ? 'latin1' : 'utf8')
   else {
     // Also if the response has no body.

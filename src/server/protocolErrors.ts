@@ -1,9 +1,12 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ApiRequest, RequestProblem } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import { systemClock } from '../clock.ts'
 import { http } from '../nodeHttp.ts'
 
+/** Each takes about 100 bytes of memory in addition to its characters. */
+const headersMax = 100
 const problems: Readonly<Record<string, RequestProblem>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'chunk_extensions_too_large',
@@ -20,6 +23,16 @@ export const toRequestProblem = (code: string | undefined): RequestProblem =>
  */
 export const hasUnambiguousLength = (transferEncoding: string | undefined, httpVersion = '1.1'): boolean =>
   transferEncoding === undefined || (httpVersion === '1.1' && transferEncoding.toLowerCase() === 'chunked')
+
+/** What makes the headers of a request unacceptable that Node accepts. */
+export function headerProblem({
+  rawHeaders,
+  headers,
+  httpVersion,
+}: IncomingMessage): RequestProblem | undefined {
+  if (rawHeaders.length > 2 * headersMax) return 'headers_too_large'
+  return hasUnambiguousLength(headers['transfer-encoding'], httpVersion) ? undefined : 'invalid_http'
+}
 
 /** Stands for bytes that could not be parsed as a request. */
 export const unreadableRequest = ({ remoteAddress = '' }: Socket, problem: RequestProblem): ApiRequest => ({

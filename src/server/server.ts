@@ -19,13 +19,22 @@ export type Handlers = {
   onConnectionClosed?(reason: ConnectionCloseReason, address: string): void
 }
 
-/** Why a connection was closed to stay within a bound: per address, in total, or to make space for a new one. */
-export const connectionCloseReasons = ['address_limit', 'connection_limit', 'unfinished', 'idle'] as const
+/**
+ * Why a connection was closed to stay within a bound: per address, in total, to make space for a new one, or because too many
+ * of its pipelined requests waited.
+ */
+export const connectionCloseReasons = [
+  'address_limit',
+  'connection_limit',
+  'unfinished',
+  'idle',
+  'pipelined',
+] as const
 export type ConnectionCloseReason = (typeof connectionCloseReasons)[number]
 
 export type ListenAddress = { readonly host: string; readonly port: number }
 
-/** When requests are rejected because they have waited for too long: see docs/decisions/0060-load-shedding.md. */
+/** When requests are rejected because they have waited, or would wait, for too long: see docs/decisions/0060-load-shedding.md. */
 export const defaultLoadBounds = { waitMaxMs: 200, burstMaxMs: 1_000 }
 
 export const defaultListenBounds = {

@@ -152,6 +152,36 @@ test('a stop waits for a response that the client is still reading', async () =>
   await stopped
 })
 
+test('a stop lets clients with many pipelined requests read their last response', async () => {
+  const body = 'x'.repeat(200_000)
+  const listener = await listen(
+    handlers(() => body),
+    anywhere,
+    bounds,
+  )
+  const requests = 'GET / HTTP/1.1\r\nHost: petstore\r\n\r\n'.repeat(4_000)
+  const callers = await Promise.all(
+    Array.from({ length: 4 }, () => openRawConnection(`http://127.0.0.1:${listener.port}`, requests)),
+  )
+  for (const caller of callers) await caller.response()
+  // What the client has not read stays in the buffers of the system, with requests that the server has not read.
+  for (const { socket } of callers) socket.pause()
+  const stopped = listener.stop()
+  await pause(300)
+  for (const { socket } of callers) socket.resume()
+  for (const caller of callers) {
+    assert.equal((await caller.closed).error, undefined)
+    let last = ''
+    for (let rest = caller.received(); rest !== ''; rest = rest.slice(last.length)) {
+      const bodyAt = rest.indexOf('\r\n\r\n') + 4
+      last = rest.slice(0, bodyAt + body.length)
+      assert.equal(last.length, bodyAt + body.length)
+    }
+    assert.match(last, /^Connection: close$/m)
+  }
+  await stopped
+})
+
 test('a connection that is idle for long is closed, and no other', async () => {
   const served = Promise.withResolvers<void>()
   const slowly = async ({ target }: ApiRequest) => {

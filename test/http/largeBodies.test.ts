@@ -171,3 +171,9 @@ describe('a client that sends 3 MB before it reads still sees the 413', () => {
     }
   })
 })
+
+test('a client that sends more than the largest body before it reads still sees the 413', async () => {
+  const sent = Buffer.alloc(21 * 1024 * 1024)
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Length': String(sent.length) }
+  assert.match(await sendAllThenRead(head(headers), sent), /^HTTP\/1\.1 413 /)
+})

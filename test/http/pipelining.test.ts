@@ -1,15 +1,26 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { before, describe, type TestContext, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { openRawConnection } from '../support/rawConnection.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 /** Clients that send a second request, or other bytes, before the first response. */
 const service = useService()
 let key: string
+const serverSockets: Socket[] = []
 before(async () => {
   key = service.operatorKey
+  subscribe('net.server.socket', (message) => serverSockets.push((message as { socket: Socket }).socket))
 })
+
+async function closedConnections(reason: string): Promise<number> {
+  const { text: metrics } = await service.request('GET', '/metrics', { key })
+  return Number(
+    new RegExp(`^petstore_connections_closed_total\\{.*"${reason}".*\\} (\\d+)$`, 'm').exec(metrics)?.[1],
+  )
+}
 
 function text(method: string, path: string, body?: unknown): string {
   const json = body === undefined ? '' : JSON.stringify(body)
@@ -124,6 +135,20 @@ describe('a change gets its own response', () => {
   })
 })
 
+test('a request whose body ends early gets its response, also when it follows others', async () => {
+  const probe = 'GET /healthz HTTP/1.1\r\nHost:x\r\n\r\n'
+  const early = create('Early').slice(0, -5)
+  const callers = Array.from({ length: 50 }, async () => {
+    const caller = await openRawConnection(service.base)
+    caller.socket.end(probe + probe + early)
+    return caller
+  })
+  for (const caller of await Promise.all(callers)) {
+    await eventually('the connection is closed', () => caller.socket.closed)
+    assert.equal(caller.received().split('HTTP/1.1 400 ').length, 2)
+  }
+})
+
 test('a stream ends when its client closes its side of the connection', async () => {
   const caller = await openRawConnection(
     service.base,
@@ -161,6 +186,29 @@ test('a request with two keys is rejected, with a plain target and one that must
     caller.socket.destroy()
     assert.deepEqual([status, JSON.parse(body).code], [401, 'missing_api_key'])
   }
+})
+
+test('after a request that cannot be accepted, nothing more is read', async () => {
+  const before = 300
+  const tooMany = `GET /healthz HTTP/1.1\r\nHost: x\r\n${'X: y\r\n'.repeat(100)}\r\n`
+  const more = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
+  const caller = await openRawConnection(service.base, more.repeat(before) + tooMany + more.repeat(200_000))
+  for (let n = 0; n < before; n++) assert.equal((await caller.response()).status, 200)
+  const [socket] = serverSockets.filter(({ remotePort }) => remotePort === caller.socket.localPort)
+  assert.ok(socket && socket.bytesRead < 300_000, `${socket?.bytesRead} bytes were read`)
+  assert.equal((await caller.response()).status, 431)
+  caller.socket.destroy()
+})
+
+test('a connection that is closed behind bytes that are no request is logged once', async () => {
+  const before = service.logLines.length
+  const caller = await openRawConnection(service.base, `${text('GET', '/pets').repeat(300)}GARBAGE\r\n\r\n`)
+  await caller.response()
+  caller.socket.resetAndDestroy()
+  await caller.closed
+  await newPet('later')
+  const invalid = service.logLines.slice(before).filter((line) => JSON.parse(line).status === 400)
+  assert.ok(invalid.length <= 1, `${invalid.length} lines`)
 })
 
 describe('a flood of pipelined requests', () => {
@@ -213,4 +261,94 @@ describe('a flood of pipelined requests', () => {
     for (let n = 0; n < 5; n++) await look()
     assert.equal(await rejected(), soon)
   })
+})
+
+// Last, because the service notices only with a heartbeat that a client has left whose connection it does not read.
+describe('while requests wait behind event streams', () => {
+  const probe = 'GET /healthz HTTP/1.1\r\nHost:x\r\n\r\n'
+  const stream = () => text('GET', '/events').replace('\r\n\r\n', '\r\nAccept: text/event-stream\r\n\r\n')
+  /** Opens streams, and sends this behind each of them. */
+  async function block(t: TestContext, streams: number, requests: string): Promise<RawConnection[]> {
+    const blocked = await Promise.all(
+      Array.from({ length: streams }, () => openRawConnection(service.base, stream())),
+    )
+    t.after(() => {
+      for (const { socket } of blocked) socket.destroy()
+    })
+    for (const { received } of blocked)
+      await eventually('the stream begins', () => received().includes(': listening'))
+    for (const { socket } of blocked) socket.write(requests)
+    return blocked
+  }
+
+  const bytesReadFrom = ({ socket }: RawConnection) =>
+    serverSockets.find(({ remotePort }) => remotePort === socket.localPort)?.bytesRead ?? 0
+
+  /** The service reads a few times 64 KB from each, and then nothing more. */
+  async function assertPaused(callers: readonly RawConnection[]): Promise<void> {
+    for (let turns = 0; turns < 50; turns++)
+      assert.equal((await service.request('GET', '/healthz')).status, 200)
+    for (const caller of callers) {
+      assert.equal(caller.socket.closed, false)
+      const bytesRead = bytesReadFrom(caller)
+      assert.ok(bytesRead > 0 && bytesRead < 300_000, `${bytesRead} bytes were read`)
+    }
+  }
+
+  test('other connections are read', async (t) => {
+    await block(t, 3, probe.repeat(90))
+    // More than are read at once, twice.
+    const looks = 1_500
+    const responses = await responsesTo(looks, text('GET', '/store/inventory').repeat(looks))
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]))
+  })
+
+  test('a stream begins after many requests on its connection, and stays open', async (t) => {
+    await block(t, 3, probe.repeat(90))
+    const caller = await openRawConnection(service.base, probe.repeat(150) + stream())
+    t.after(() => caller.socket.destroy())
+    for (let n = 0; n < 150; n++) assert.equal((await caller.response()).status, 200)
+    await eventually('the stream begins', () => caller.received().includes(': listening'))
+    const id = await newPet('Seen on the stream')
+    await eventually('an event', () => caller.received().includes(`"id":${id},`))
+  })
+
+  test('their connection is not read further, also if they have bodies', async (t) => {
+    // Sizes with which a request ends at different places of what is read at once.
+    for (const size of [0, 3, 7, 13, 21])
+      await assertPaused(await block(t, 1, create('x'.repeat(1 + size)).repeat(12_000)))
+  })
+
+  test('a body of unknown length is not read further until its request is served', async (t) => {
+    const head = text('POST', '/pets').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n')
+    await assertPaused(await block(t, 1, head + '1\r\n \r\n'.repeat(400_000)))
+    // Requests that are whole weigh as little as others.
+    const whole = `${head}2\r\n{}\r\n0\r\n\r\n`
+    const statuses = (await responsesTo(150, whole.repeat(150))).map(({ status }) => status)
+    assert.deepEqual(new Set(statuses), new Set([400]))
+  })
+
+  for (const [what, streams, requests] of [
+    // Fewer than 2,000 on each connection, and more than 20,000 together.
+    ['too many of them', 14, probe.repeat(1_817)],
+    [
+      'fewer of them with many headers',
+      90,
+      probe.replace('\r\n\r\n', `\r\n${'X:y\r\n'.repeat(99)}\r\n`).repeat(110),
+    ],
+  ] as const)
+    test(`${what} close one of their connections, and none of others`, async (t) => {
+      const [other] = await block(t, 1, probe.repeat(10))
+      const closed = () => closedConnections('pipelined')
+      const before = await closed()
+      const blocked = await block(t, streams, requests)
+      await eventually('one is closed', () => blocked.some(({ socket }) => socket.closed))
+      assert.equal(other?.socket.closed, false)
+      assert.ok((await closed()) > before)
+      for (const count of [30, 300])
+        assert.deepEqual(
+          new Set((await responsesTo(count, probe.repeat(count))).map(({ status }) => status)),
+          new Set([200]),
+        )
+    })
 })

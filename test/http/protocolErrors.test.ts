@@ -46,6 +46,8 @@ const chunked = () => `POST /v1/pets HTTP/1.1\r\n${authorized()}Transfer-Encodin
 describe('bytes that are not HTTP get an Error body, and the connection is closed', () => {
   const long = (bytes: number) =>
     `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`
+  const many = (count: number) =>
+    `GET /healthz HTTP/1.1\r\nHost: petstore\r\n${'X: y\r\n'.repeat(count - 1)}\r\n`
   const rejected: [string, () => string, number][] = [
     ['no HTTP at all', () => 'NONSENSE\r\n\r\n', 400],
     ['TLS', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', 400],
@@ -67,6 +69,17 @@ describe('bytes that are not HTTP get an Error body, and the connection is close
       assert.deepEqual([logged, code, address], [status, 'validation_failed', '127.0.0.1'])
     })
   }
+
+  test('100 headers are accepted, and not more', async () => {
+    for (const [count, status] of [
+      [100, 200],
+      [101, 431],
+    ] as const) {
+      const caller = await openRawConnection(service.base, many(count))
+      assert.equal((await caller.response()).status, status)
+      caller.socket.destroy()
+    }
+  })
 
   test('a body that is not HTTP gets its error from the pipeline, with the request id of the caller', async () => {
     const caller = await openRawConnection(

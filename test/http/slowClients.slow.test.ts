@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
 import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
@@ -80,6 +81,52 @@ describe('a slow client is disconnected', { concurrency: true }, () => {
       }
     })
   }
+
+  for (const [who, rest] of [
+    ['that is slow with a body behind responses that it reads late', () => post('Content-Length: 60000')],
+    [
+      'that is slow with headers behind responses that it reads late',
+      () => 'GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n',
+    ],
+  ] as const)
+    test(who, async () => {
+      const responses = 40
+      const look = 'GET /v1/openapi.json HTTP/1.1\r\nHost: petstore\r\n\r\n'
+      const caller = await openRawConnection(server.base, look.repeat(responses) + rest())
+      caller.socket.pause()
+      await pause(requestTimeoutMs + lateMs + slackMs)
+      caller.socket.resume()
+      for (let n = 0; n < responses; n++) assert.equal((await caller.response()).status, 200)
+      const readAt = performance.now()
+      assert.equal((await caller.response()).status, 408)
+      const afterMs = performance.now() - readAt
+      assert.ok(afterMs < headersTimeoutMs + lateMs + slackMs, `${afterMs} ms`)
+      caller.socket.destroy()
+    })
+
+  test('that completes its headers after their time, and is then slow with a body', async () => {
+    const responses = 40
+    const look = 'GET /v1/openapi.json HTTP/1.1\r\nHost: petstore\r\n\r\n'
+    const caller = await openRawConnection(
+      server.base,
+      `${look.repeat(responses)}POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n`,
+    )
+    caller.socket.pause()
+    await pause(requestTimeoutMs + lateMs + slackMs)
+    caller.socket.resume()
+    for (let n = 0; n < responses; n++) assert.equal((await caller.response()).status, 200)
+    const readAt = performance.now()
+    const headers = [
+      'Content-Type: application/json',
+      `Authorization: Bearer ${key}`,
+      'Content-Length: 60000',
+    ]
+    caller.socket.write(`${headers.join('\r\n')}\r\n\r\n `)
+    assert.equal((await caller.response()).status, 408)
+    const afterMs = performance.now() - readAt
+    assert.ok(afterMs < headersTimeoutMs + lateMs + slackMs, `${afterMs} ms`)
+    caller.socket.destroy()
+  })
 
   test('while all other clients are served as usual', async () => {
     const slow = await Promise.all(
