@@ -5,9 +5,10 @@ import type { Lane } from './server/lanes.ts'
 /** See docs/decisions/0060-load-shedding.md. */
 const defaultInProgressMax = 100
 /** Then only `changesMin` changes can be in progress: searches fail when the search index is 5 seconds behind. */
-const indexBehindMaxMs = 4_000
+const indexBehindMaxMs = 3_000
 const changesMin = 2
 const waitersMax = 1_000
+const noWaiters = { read: 0, write: 0 }
 
 type InProgressOptions = {
   readonly database: Database
@@ -21,11 +22,13 @@ export const createInProgressMax =
   ({ database, limiter, indexer, inProgressMax: max = defaultInProgressMax }: InProgressOptions) =>
   (lane: Lane): number => {
     // Requests that wait for others with the same subject or address hardly use the database, and must not block others.
-    const maxForAll = max + Math.min(limiter.addressWaiters ?? 0, waitersMax)
+    const { read, write } = limiter.addressWaiters ?? noWaiters
+    const addressWaiters = Math.min(lane === 'write' ? write : read, waitersMax)
     // On SQLite one write runs after another, so those of the index take turns with the others.
-    if (lane !== 'write' || !database.subjectWaiters) return maxForAll
+    if (lane !== 'write' || !database.subjectWaiters) return max + addressWaiters
     // The further the index is behind, the fewer changes can be in progress.
     const part = Math.min(1, Math.max(0, 1 - indexer.behindMs / indexBehindMaxMs))
     const subjectWaiters = Math.min(database.subjectWaiters(), waitersMax)
-    return Math.max(Math.min(changesMin, max), part * maxForAll) + subjectWaiters
+    const changesMax = Math.max(Math.min(changesMin, max), Math.round(part * max))
+    return changesMax + addressWaiters + subjectWaiters
   }

@@ -11,6 +11,8 @@ export type Credentials = {
   readonly address: string
   /** The `Origin` header: a publishable key is valid only with one of its origins. */
   readonly origin?: string | undefined
+  /** Whether the method of the request can change something. */
+  readonly isChange: boolean
   /** The request is not counted for the key. */
   readonly rateLimitExempt: boolean
 }

@@ -15,7 +15,7 @@ import { ApiError, apiErrors, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, respond } from './operation.ts'
-import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
+import { type ApiRequest, isChange, newRequestId, parseRequestId } from './request.ts'
 import {
   type ApiResponse,
   conditionalResponse,
@@ -229,6 +229,7 @@ const authenticate = ({ request, address, origin, operation }: RequestState, aut
     authorization: request.header('authorization'),
     address,
     origin,
+    isChange: isChange(request.method),
     rateLimitExempt: operation?.rateLimitExempt ?? false,
   })
 

@@ -23,6 +23,11 @@ export type BodyLimits = {
   readonly time?: BodyTime
 }
 
+const changes = new Set(['POST', 'PATCH', 'DELETE'])
+
+/** Whether a request with this method can change something. */
+export const isChange = (method: string): boolean => changes.has(method)
+
 /** A request as the pipeline sees it, on every runtime. */
 export type ApiRequest = {
   readonly method: string

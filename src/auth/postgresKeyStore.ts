@@ -12,12 +12,12 @@ export const postgresKeyStore = (
 ): KeyStore => ({
   async consume(token, credentials) {
     const { address } = credentials
-    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(address)
+    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(credentials)
     const secretHash = hashApiKey(token)
     const exists =
       knownSecrets.isKnown(secretHash) ||
       (await knownSecrets.lookUp(secretHash, limiter.isExhausted(address)))
-    if (!exists) return limiter.consumeAddress(address)
+    if (!exists) return limiter.consumeAddress(credentials)
     const isOtherEnvironment = cache.isOtherEnvironment(token)
     const { keyRow, ...result } = await limiter.consume({ ...credentials, secretHash, isOtherEnvironment })
     if (keyRow) return { ...result, key: toApiKey(keyRow.key_id as number, keyRow, token) }

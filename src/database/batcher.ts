@@ -26,8 +26,6 @@ export class Batcher<Q, R> {
   /** By key, while requests of the key wait or run. */
   readonly #queues = new Map<string, Queue<Q, R>>()
   waiting = 0
-  /** Requests that wait or run. */
-  pending = 0
 
   /** `run` returns one result for each request, in the same order. */
   constructor(
@@ -47,7 +45,6 @@ export class Batcher<Q, R> {
     const waiting = { ...Promise.withResolvers<R>(), request, addedAt: performance.now() }
     queue.waiting.push(waiting)
     this.waiting++
-    this.pending++
     this.#start(key, queue)
     return waiting.promise
   }
@@ -75,7 +72,6 @@ export class Batcher<Q, R> {
       for (const { reject } of batch) reject(error)
     }
     queue.running--
-    this.pending -= taken.length
     this.#start(key, queue)
   }
 

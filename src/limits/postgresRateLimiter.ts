@@ -36,6 +36,7 @@ export type PostgresRateLimiterOptions = RateLimiterOptions & {
   readonly limitClock: Clock | undefined
 }
 
+type CountedCaller = Pick<Credentials, 'address' | 'isChange'>
 type HashedRequest = Credentials & {
   readonly secretHash: string
   /** The secret belongs to another environment, so its key is not usable here. */
@@ -64,6 +65,7 @@ export class PostgresRateLimiter implements RateLimiter {
     (batch: readonly string[]) => this.#consumeAddressBatch(batch),
     addressBounds,
   )
+  readonly addressWaiters = { read: 0, write: 0 }
   /** How far the clock of the database is ahead of the local clock, as of the last response. */
   #clockOffsetMs = 0
 
@@ -77,13 +79,17 @@ export class PostgresRateLimiter implements RateLimiter {
   }
 
   /** Counts a request without a key, or with an unknown or malformed one, for its address. */
-  async consumeAddress(address: string): Promise<AddressResult> {
+  async consumeAddress({ address, isChange }: CountedCaller): Promise<AddressResult> {
     const group = addressGroup(address)
-    return this.#rejectFromCache(group) ?? this.#addressBatcher.add(group, group)
-  }
-
-  get addressWaiters(): number {
-    return this.#addressBatcher.pending
+    const rejected = this.#rejectFromCache(group)
+    if (rejected) return rejected
+    const lane = isChange ? 'write' : 'read'
+    this.addressWaiters[lane]++
+    try {
+      return await this.#addressBatcher.add(group, group)
+    } finally {
+      this.addressWaiters[lane]--
+    }
   }
 
   /** Whether an address is known to have no requests left. */
@@ -163,11 +169,12 @@ export class PostgresRateLimiter implements RateLimiter {
 
   #result(
     row: AdmitRow,
-    { address, rateLimitExempt }: HashedRequest,
+    request: HashedRequest,
     index: number | undefined,
     /** The group of the address, if the request was counted for it. */
     countedGroup: string | undefined,
   ): MaybePromise<PostgresResult> {
+    const { rateLimitExempt } = request
     const result = {
       now: row.at,
       ...(row.key_id !== null && { keyRow: row }),
@@ -176,7 +183,7 @@ export class PostgresRateLimiter implements RateLimiter {
     }
     if (index !== undefined && (!rateLimitExempt || index < row.free)) return result
     const counted =
-      countedGroup === undefined ? this.consumeAddress(address) : this.#addressResult(row, countedGroup, 0)
+      countedGroup === undefined ? this.consumeAddress(request) : this.#addressResult(row, countedGroup, 0)
     return chain<AddressResult, PostgresResult>(counted, (byAddress) => ({ ...result, ...byAddress }))
   }
 

@@ -25,7 +25,7 @@ export type RateLimiter = {
   /** The windows of an address as far as this instance knows them. Counts nothing. */
   peekAddress(address: string): { readonly windows: Windows; readonly now: number }
   /** Requests whose address is being counted. Those of one address wait for each other. Undefined if counting takes no time. */
-  readonly addressWaiters?: number
+  readonly addressWaiters?: { readonly read: number; readonly write: number }
   /** Writes pending counts to the database. */
   flush(): Promise<void>
   /** Deletes counts that are no longer needed, in bounded batches until the signal is aborted. */

@@ -31,7 +31,7 @@ export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOp
   async serve(request, { address }) {
     if (!isOpen) {
       const authorization = request.header('authorization')
-      const credentials = { authorization, address, rateLimitExempt: false }
+      const credentials = { authorization, address, isChange: false, rateLimitExempt: false }
       const { principal, error } = await authenticator.authenticate(credentials)
       if (error) throw error
       authorize(request.header('origin'), principal, { scope: 'keys:manage' })

@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net'
 import { addressGroup, clientAddress } from '../api/clientAddress.ts'
-import type { ApiRequest } from '../api/request.ts'
+import { type ApiRequest, isChange } from '../api/request.ts'
 
 /** Requests wait in separate lanes: changes that wait for a disk do not delay reads, and probes have a lane of their own. */
 export type Lane = 'probe' | 'read' | 'write'
@@ -8,20 +8,19 @@ export type Lane = 'probe' | 'read' | 'write'
 /** Who sends a request, as far as it is known before authentication. */
 export type Caller = {
   readonly address: string
-  /** The credentials as they were sent, or the address if there are none. */
+  /** The `Authorization` header. Without one, a line break and the address: a header cannot contain a line break. */
   readonly key: string
 }
 
 /** They must respond during an overload too. */
 const probes = new Set(['/healthz', '/readyz', '/metrics'])
-const changes = new Set(['POST', 'PATCH', 'DELETE'])
 
 /** Where a request waits. */
 export const laneOf = ({ method, target }: ApiRequest): Lane =>
-  changes.has(method) ? 'write' : probes.has(target) ? 'probe' : 'read'
+  isChange(method) ? 'write' : probes.has(target.split('?', 1)[0] as string) ? 'probe' : 'read'
 
 export function callerOf(request: ApiRequest, trustedProxies: BlockList): Caller {
   const forwardedFor = request.header('x-forwarded-for')
   const address = addressGroup(clientAddress(request.remoteAddress, forwardedFor, trustedProxies))
-  return { address, key: request.header('authorization') ?? address }
+  return { address, key: request.header('authorization') || `\nnone from ${address}` }
 }

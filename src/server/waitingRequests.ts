@@ -1,31 +1,40 @@
 import type { Caller } from './lanes.ts'
+import { RecentRequests } from './recentRequests.ts'
 
 export type WaitBounds = {
   /** How long a request may wait during an overload. */
   readonly waitMaxMs: number
-  /** When requests have waited at all times for longer than this, it is not a burst but an overload. */
+  /**
+   * An overload begins when at least one request has waited at all times for longer than this. It ends when the queue has been
+   * empty at least once and none was rejected for this time, or when the queue is often empty.
+   */
   readonly burstMaxMs: number
 }
 
-type Entry<T> = Caller & { readonly item: T; readonly addedAt: number }
+type Entry<T> = { readonly item: T; readonly caller: Caller; readonly addedAt: number }
 
-/** The share of a caller with an average number of waiting requests is 1. Below this value it is small. */
-const smallShareMax = 0.5
-/** A request of a caller with a small share may wait for this many times longer. */
-const smallShareWaitFactor = 4
+/** Requests of a caller that sends less than its fair share may wait for this many times longer. */
+const belowShareWaitFactor = 4
+/** A new request is rejected if its expected wait is longer than `waitMaxMs` times this. It is less than 1, so few become overdue. */
+const expectedWaitFactor = 0.5
+/** It is not an overload if requests waited for less than this part of the last one to two seconds. */
+const overloadRatioMin = 0.9
+/** Probes have no other bound. */
+const lengthMax = 10_000
 
 /**
- * Requests that wait, in the order of arrival. The oldest one is overdue when it has waited for too long. It may wait longer
- * if its caller has a small share of the waiting requests. So an address or a key that sends too many requests is rejected
- * first. A caller that shares its address with such a key, or its key with such an address, is not.
+ * Requests that wait, in the order of arrival. During an overload, a new request is rejected if it would wait for too long,
+ * and the oldest one is overdue when it has waited for too long. Requests of callers that send less than their fair share may
+ * wait longer. So an address or a key that sends too many requests is rejected first.
  */
 export class WaitingRequests<T> {
   readonly #bounds: WaitBounds
   readonly #entries: Entry<T>[] = []
-  readonly #byAddress = new Map<string, number>()
-  readonly #byKey = new Map<string, number>()
+  readonly #recent = new RecentRequests()
   /** At least one request has waited at all times since then. */
   #waitingSince = 0
+  /** When the last one was rejected. */
+  #rejectedAt = Number.NEGATIVE_INFINITY
 
   constructor(bounds: WaitBounds) {
     this.#bounds = bounds
@@ -35,52 +44,68 @@ export class WaitingRequests<T> {
     return this.#entries.length
   }
 
-  push(item: T, { address, key }: Caller, now: number): void {
-    if (this.#entries.length === 0) this.#waitingSince = now
-    this.#entries.push({ item, address, key, addedAt: now })
-    add(this.#byAddress, address, 1)
-    add(this.#byKey, key, 1)
+  /** Returns false, and does not add it, if it must be rejected. */
+  add(item: T, caller: Caller, now: number): boolean {
+    this.#recent.update(now, this.length > 0)
+    this.#recent.countArrival(caller)
+    if (this.length === 0) this.#waitingSince = now
+    const isTooLong =
+      this.length > 0 && this.#isTooLong(this.#expectedWaitMs(now), expectedWaitFactor, caller, now)
+    if (isTooLong) this.#rejectedAt = now
+    if (isTooLong || this.length >= lengthMax) return false
+    this.#entries.push({ item, caller, addedAt: now })
+    return true
   }
 
-  /** Takes the oldest one. */
-  shift(): T | undefined {
-    return this.#removed(this.#entries.shift())
+  /** Takes the oldest one to reject it, if it must not be served any more. */
+  takeOverdue(now: number): T | undefined {
+    this.#recent.update(now, this.length > 0)
+    if (!this.#isOverdue(now)) return undefined
+    this.#rejectedAt = now
+    return this.#entries.shift()?.item
   }
 
-  /** Takes the newest one. */
-  pop(): T | undefined {
-    return this.#removed(this.#entries.pop())
+  /** Takes the oldest one to serve it. If that one cannot be served in time, the newest one still can. */
+  next(now: number): T | undefined {
+    if (this.length === 0) return undefined
+    this.#recent.update(now, true)
+    this.#recent.countServed()
+    return (this.#isOverdue(now) ? this.#entries.pop() : this.#entries.shift())?.item
   }
 
-  #removed(entry: Entry<T> | undefined): T | undefined {
-    if (!entry) return undefined
-    add(this.#byAddress, entry.address, -1)
-    add(this.#byKey, entry.key, -1)
-    return entry.item
+  #expectedWaitMs(now: number): number {
+    const { servedPerMs } = this.#recent
+    return servedPerMs > 0 ? this.#countBefore(now) / servedPerMs : Number.POSITIVE_INFINITY
   }
 
-  /** Whether the oldest one must not be served any more. */
-  isOverdue(now: number): boolean {
+  /** How many would be served before a new one. Those that are overdue are rejected instead. */
+  #countBefore(now: number): number {
+    if (!this.#isOverdue(now)) return this.length
+    const since = now - this.#bounds.waitMaxMs
+    let [from, to] = [0, this.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((this.#entries[middle] as Entry<T>).addedAt < since) from = middle + 1
+      else to = middle
+    }
+    return this.length - from
+  }
+
+  #isOverdue(now: number): boolean {
     const [oldest] = this.#entries
-    if (!oldest) return false
-    const { waitMaxMs, burstMaxMs } = this.#bounds
-    const isBurst = now - this.#waitingSince <= burstMaxMs
-    const waitedMs = now - oldest.addedAt
-    if (isBurst || waitedMs <= waitMaxMs) return false
-    return waitedMs > smallShareWaitFactor * waitMaxMs || this.#shareOf(oldest) >= smallShareMax
+    return oldest !== undefined && this.#isTooLong(now - oldest.addedAt, 1, oldest.caller, now)
   }
 
-  /** The requests of its address divided by the mean of all addresses, multiplied by the same for its key. */
-  #shareOf({ address, key }: Caller): number {
-    const total = this.#entries.length
-    const ofMean = (counts: ReadonlyMap<string, number>, name: string) =>
-      ((counts.get(name) ?? 0) * counts.size) / total
-    return ofMean(this.#byAddress, address) * ofMean(this.#byKey, key)
+  #isTooLong(waitMs: number, factor: number, caller: Caller, now: number): boolean {
+    const waitMaxMs = factor * this.#bounds.waitMaxMs
+    if (waitMs <= waitMaxMs || !this.#isOverload(now)) return false
+    return waitMs > belowShareWaitFactor * waitMaxMs || !this.#recent.isBelowFairShare(caller)
   }
-}
 
-function add(counts: Map<string, number>, name: string, change: 1 | -1): void {
-  const count = (counts.get(name) ?? 0) + change
-  if (count > 0) counts.set(name, count)
-  else counts.delete(name)
+  #isOverload(now: number): boolean {
+    const { burstMaxMs } = this.#bounds
+    if (now - this.#waitingSince > burstMaxMs) return true
+    // The queue of an overload is short and sometimes empty.
+    return now - this.#rejectedAt <= burstMaxMs && this.#recent.waitingRatio >= overloadRatioMin
+  }
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { defaultLoadBounds } from '../../src/server/server.ts'
-import { releasePreparations } from '../support/additionalOperations.ts'
+import { releasePreparations, waitingReads } from '../support/additionalOperations.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { assertError, assertResponseHeaders } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
@@ -90,6 +91,24 @@ describe('a service with too many changes in progress', () => {
     releasePreparations()
     assert.equal((await inProgress).status, 201)
     assert.equal((await create()).status, 201, 'it recovers')
+  })
+})
+
+describe('a service with too many reads in progress', () => {
+  const service = useService({}, { additional, bounds: { inProgressMax: 1, waitMaxMs: 1, burstMaxMs: 1 } })
+  after(() => releasePreparations())
+
+  test('a body that is announced, but does not arrive, does not change that', async () => {
+    const key = service.operatorKey
+    const inventory = async () => (await service.request('GET', '/v1/store/inventory', { key })).status
+    assert.equal(await inventory(), 200)
+    const head = `GET /v1/test/pictures/wait HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\n`
+    const { socket } = await openRawConnection(service.base, `${head}Content-Length: 1\r\n\r\n`)
+    await eventually('it is in progress', () => waitingReads() === 1)
+    assert.equal(await inventory(), 503)
+    releasePreparations()
+    await eventually('it recovers', async () => (await inventory()) === 200)
+    socket.destroy()
   })
 })
 

@@ -4,7 +4,8 @@ import { createInProgressMax } from '../../src/inProgress.ts'
 
 type Options = Parameters<typeof createInProgressMax>[0]
 
-const maxima = (behindMs: number, subjectWaiters = 0, addressWaiters = 0, inProgressMax = 100) => {
+const noWaiters = { read: 0, write: 0 }
+const maxima = (behindMs: number, subjectWaiters = 0, addressWaiters = noWaiters, inProgressMax = 100) => {
   const options = {
     database: { subjectWaiters: () => subjectWaiters },
     limiter: { addressWaiters },
@@ -17,10 +18,12 @@ const maxima = (behindMs: number, subjectWaiters = 0, addressWaiters = 0, inProg
 
 test('the more the search index is behind, the fewer changes can be in progress, but never none', () => {
   assert.deepEqual(maxima(0), [100, 100])
-  assert.deepEqual(maxima(1_000), [100, 75])
-  assert.deepEqual(maxima(3_000), [100, 25])
-  for (const behindMs of [3_999, 4_000, 60_000]) assert.deepEqual(maxima(behindMs), [100, 2])
-  assert.deepEqual(maxima(60_000, 0, 0, 1), [1, 1])
+  assert.deepEqual(maxima(750), [100, 75])
+  assert.deepEqual(maxima(1_000), [100, 67])
+  assert.deepEqual(maxima(2_000), [100, 33])
+  assert.deepEqual(maxima(2_250), [100, 25])
+  for (const behindMs of [2_999, 3_000, 60_000]) assert.deepEqual(maxima(behindMs), [100, 2])
+  assert.deepEqual(maxima(60_000, 0, noWaiters, 1), [1, 1])
   assert.deepEqual(maxima(-1_000), [100, 100], 'a clock was set back')
 })
 
@@ -31,7 +34,8 @@ test('if writes run one after another, the index does not limit them', () => {
 
 test('requests that wait for others with the same subject or address do not count, up to a bound', () => {
   assert.deepEqual(maxima(0, 30), [100, 130])
-  assert.deepEqual(maxima(0, 30, 20), [120, 150])
-  assert.deepEqual(maxima(0, 9_000, 9_000), [1_100, 2_100])
-  assert.deepEqual(maxima(4_000, 0, 9_000), [1_100, 2], 'callers without a key do not raise it')
+  assert.deepEqual(maxima(0, 30, { read: 20, write: 0 }), [120, 130])
+  assert.deepEqual(maxima(0, 30, { read: 0, write: 20 }), [100, 150])
+  assert.deepEqual(maxima(0, 9_000, { read: 9_000, write: 9_000 }), [1_100, 2_100])
+  assert.deepEqual(maxima(1_000, 0, { read: 9_000, write: 20 }), [1_100, 87])
 })
