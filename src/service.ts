@@ -172,7 +172,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
   const wake = () => {
     broadcaster.wake()
     deliverer.wake()
-    indexer.wake()
+    indexer.onCommit()
   }
   database.replica?.watch((problem) => {
     if (problem === undefined) log.info('read replica in use')

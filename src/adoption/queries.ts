@@ -22,7 +22,7 @@ export async function findAnimalPage(
   const filter = filtersOf(view)
   // One more, to know whether there is another page.
   if (view.after !== undefined) {
-    const found = await findListingsAbove(db, limit + 1, view.after, filter, now)
+    const { animals: found } = await findListingsAbove(db, limit + 1, view.after, filter, now)
     // Closer to the newest one than a page: the first page has them all.
     if (found.length >= limit)
       return {
@@ -31,7 +31,7 @@ export async function findAnimalPage(
         hasNext: true,
       }
   }
-  const found = await findListings(db, limit + 1, view.before, filter, now)
+  const { animals: found } = await findListings(db, limit + 1, view.before, filter, now)
   return {
     animals: await withPhotos(db, found.slice(0, limit), now),
     hasPrevious: view.before !== undefined,

@@ -101,7 +101,7 @@ export class Executor {
     const readPrimary = () =>
       chain(this.#read(call), (result) => {
         const response = prepareResponse(result, common)
-        if (version !== undefined && !result.isPrivate) this.#pages.set(version, cacheKey, response)
+        if (version !== undefined && !result.isUncacheable) this.#pages.set(version, cacheKey, response)
         return response
       })
     const isReplicaAccepted = operation.allowsReplica && prefersReplica(request)

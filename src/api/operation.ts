@@ -27,8 +27,8 @@ export type OperationResult = {
   bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody
-  /** The response depends on the scopes of the caller, so it is never cached. */
-  isPrivate?: boolean
+  /** The response must not be cached: it depends on the scopes of the caller, or may lack recent changes. */
+  isUncacheable?: boolean
   headers?: Record<string, string>
   /** The subject of the response, if erasing that subject must also erase it from idempotency records. */
   subjectRef?: string

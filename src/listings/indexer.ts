@@ -21,24 +21,48 @@ type IndexerOptions = RoundsOptions & {
 export class ListingIndexer extends Rounds<IndexerOptions> {
   #steps = 0
   #mayMerge = false
-  /** The age of the oldest change that was not indexed when the last step began. 0 if that step indexed all changes. */
-  behindMs = 0
+  /** When the first commit was made after the last read of the event log. */
+  #committedAt: number | undefined
+  #lastCommitAt = 0
+  /** Approximately when the oldest change was made that is not indexed, of those before the last read of the event log. */
+  #pendingSince: number | undefined
+
+  /**
+   * Approximately the age of the oldest change that is not indexed, at the time of the last commit. It grows during a step, which
+   * takes long under load, but not while the database does not respond: then there are no commits.
+   */
+  get behindMs(): number {
+    const since = this.#pendingSince ?? this.#committedAt
+    return since === undefined ? 0 : this.#lastCommitAt - since
+  }
+
+  onCommit(): void {
+    this.#lastCommitAt = this.options.clock()
+    this.#committedAt ??= this.#lastCommitAt
+    this.wake()
+  }
 
   protected async runRound(): Promise<void> {
     const { signal } = this
     const { database, indexDelayMs } = this.options
     await this.pause(indexDelayMs)
     if (signal.aborted) return
-    let through = await database.readableThrough()
+    let through = await this.#readableThrough()
     // Read before writing: every commit wakes the indexer, so a write without need would never end.
     let isBehind = await needsIndexing(database.read, through)
-    if (!isBehind) this.behindMs = 0
+    if (!isBehind) this.#pendingSince = undefined
     while (isBehind && !signal.aborted) {
       isBehind = await this.#step(through)
       // After each step: on PostgreSQL this gives changes their ids, and a search finds the oldest change by its id.
-      if (isBehind) through = await database.readableThrough()
+      if (isBehind) through = await this.#readableThrough()
     }
     await this.#merge()
+  }
+
+  async #readableThrough(): Promise<number> {
+    this.#pendingSince ??= this.#committedAt
+    this.#committedAt = undefined
+    return this.options.database.readableThrough()
   }
 
   /** Returns whether there is more to index. */
@@ -52,7 +76,7 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
       return reached
     }, withPriority)
     this.#mayMerge = true
-    this.behindMs = progress.isCurrent ? 0 : progress.behindMs
+    this.#pendingSince = progress.isCurrent ? undefined : progress.indexedUntil
     // A late index takes the time that it needs: otherwise it would never keep up with continuous changes.
     if (!isLate(progress)) await this.#pauseForOthers(startedAt)
     return !progress.isCurrent

@@ -24,6 +24,8 @@ type Progress = {
   readonly isCurrent: boolean
   /** The age of the oldest event that was not indexed when the step began. */
   readonly behindMs: number
+  /** When the last event was made that the step has indexed. */
+  readonly indexedUntil: number
 }
 
 export const isLate = ({ behindMs }: Progress): boolean => behindMs > lateMs
@@ -35,8 +37,11 @@ const isIndexedType = (type: string): boolean => type.startsWith('pet.') || type
  * Has one row if the index has all pets: when the oldest change was made that it does not have yet, or null. It has no
  * row while the index is being built, or has to be built again.
  */
-export const indexState = sql`
-  SELECT (SELECT created_at FROM events WHERE id > followed.value ORDER BY id LIMIT 1) AS pending_since
+export const indexStateOf = (db: Db) => sql`
+  SELECT coalesce(
+    (SELECT created_at FROM events WHERE id > followed.value ORDER BY id LIMIT 1),
+    (${searchIndexOf(db).oldestWithoutId})
+  ) AS pending_since
   FROM cursors AS followed JOIN cursors AS filled ON filled.name = ${filledCursor} AND filled.value = ${complete}
   WHERE followed.name = ${followedCursor}
     AND followed.value >= coalesce((SELECT value FROM cursors WHERE name = ${prunedCursor}), 0)`
@@ -57,7 +62,7 @@ export async function indexStep(trx: Trx, through: number, clock: Clock): Promis
   if (filled === complete && !areEventsMissing) return follow(trx, followed, through, clock())
   if (filled === 0 || areEventsMissing) await startFilling(trx, through)
   else await fill(trx, filled)
-  return { isCurrent: false, behindMs: 0 }
+  return { isCurrent: false, behindMs: 0, indexedUntil: clock() }
 }
 
 async function startFilling(trx: Trx, through: number): Promise<void> {
@@ -87,16 +92,18 @@ async function follow(trx: Trx, after: number, through: number, now: number): Pr
   const petsMax = behindMs > lateMs ? searchIndexOf(trx).petsPerLateStep : petsPerStep
   const ids = new Set<number>()
   let last = after
-  for (const { id, type, data } of events) {
+  let indexedUntil = now
+  for (const { id, type, data, createdAt } of events) {
     if (ids.size === petsMax) break
     if (isIndexedType(type)) ids.add(JSON.parse(data).id)
     last = id
+    indexedUntil = createdAt
   }
   await indexPets(trx, [...ids])
   // Another instance may have followed later events.
   await writeCursor(trx, followedCursor, events.length === 0 ? Math.max(after, through) : last)
   const isCurrent = events.length < eventsPerStep && last === (events.at(-1)?.id ?? after)
-  return { isCurrent, behindMs }
+  return { isCurrent, behindMs, indexedUntil }
 }
 
 /** Pets that do not exist any more are removed from the index. */

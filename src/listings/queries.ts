@@ -3,7 +3,7 @@ import { ApiError, apiErrors } from '../api/errors.ts'
 import type { Db } from '../database/db.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { findPetsWithProfiles, type PetWithProfile } from '../profiles/queries.ts'
-import { indexState } from './indexing.ts'
+import { indexStateOf } from './indexing.ts'
 import { type Condition, conditionsOf, hasAge, type ListingFilter, meets, onOffer } from './query.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { facetTermsOf, wordTermsOf } from './terms.ts'
@@ -19,6 +19,12 @@ const retryAfterSeconds = '2'
 /** A search fails if the index does not have a change that is older than this. */
 const behindMaxMs = 5_000
 
+export type FoundListings = {
+  readonly animals: readonly PetWithProfile[]
+  /** False if changes of the last seconds were not in the index yet. */
+  readonly isCurrent: boolean
+}
+
 /** One page of animals below an id that meet the filter, newest first. */
 export async function findListings(
   db: Db,
@@ -26,26 +32,26 @@ export async function findListings(
   belowId: number = petIdMax,
   filter: ListingFilter,
   now: number,
-): Promise<PetWithProfile[]> {
+): Promise<FoundListings> {
   if (hasStatusFilterOnly(filter)) {
     const ids = await newestIds(db, limit, belowId, statusesOf(filter), filter.listed === 'any')
-    if (ids) return inOrder(await findPetsWithProfiles(db, ids))
+    if (ids) return { animals: inOrder(await findPetsWithProfiles(db, ids)), isCurrent: true }
   }
-  return inOrder(await findIndexed(db, limit, filter, now, 'find', belowId))
+  return findIndexed(db, limit, filter, now, 'find', belowId)
 }
 
 /** The page of animals next above an id that meet the filter, newest first. */
-export const findListingsAbove = async (
+export const findListingsAbove = (
   db: Db,
   limit: number,
   aboveId: number,
   filter: ListingFilter,
   now: number,
-): Promise<PetWithProfile[]> => inOrder(await findIndexed(db, limit, filter, now, 'findAbove', aboveId))
+): Promise<FoundListings> => findIndexed(db, limit, filter, now, 'findAbove', aboveId)
 
 const statusesOf = ({ status, isStaff }: ListingFilter) => status ?? (isStaff ? petStatuses : onOffer)
 
-/** The animals next to an id that meet the filter, by the index. */
+/** The animals next to an id that meet the filter, newest first, by the index. */
 async function findIndexed(
   db: Db,
   limit: number,
@@ -53,37 +59,44 @@ async function findIndexed(
   now: number,
   direction: 'find' | 'findAbove',
   fromId: number,
-): Promise<PetWithProfile[]> {
+): Promise<FoundListings> {
   const conditions = conditionsOf({ ...filter, status: statusesOf(filter) }, now)
   const isMatch = (animal: PetWithProfile) =>
     matches(animal, conditions) && hasAge(animal.profile, filter, now)
   const byDistance = (a: PetWithProfile, b: PetWithProfile) =>
     direction === 'find' ? b.pet.id - a.pet.id : a.pet.id - b.pet.id
   const found: PetWithProfile[] = []
+  let isCurrent = true
   let from = fromId
   for (let read = 0; read < readsPerPageMax; read++) {
     // An age group can exclude many animals of one month.
     const wanted = read === 0 ? limit : Math.max(limit - found.length, rowsPerRead)
-    const ids = await findInIndex(db, searchIndexOf(db)[direction](conditions, from, wanted), now)
+    const { ids, isBehind } = await findInIndex(
+      db,
+      searchIndexOf(db)[direction](conditions, from, wanted),
+      now,
+    )
+    if (isBehind) isCurrent = false
     const animals = await findPetsWithProfiles(db, ids)
     found.push(...animals.filter(isMatch).sort(byDistance))
-    if (found.length >= limit || ids.length < wanted) return found.slice(0, limit)
+    if (found.length >= limit || ids.length < wanted)
+      return { animals: inOrder(found.slice(0, limit)), isCurrent }
     from = direction === 'find' ? Math.min(...ids) : Math.max(...ids)
   }
   throw unavailable('Many of these animals have just changed.')
 }
 
 /** Reads the ids and the state of the index with one statement, so that both are of the same moment. */
-async function findInIndex(db: Db, select: RawBuilder<{ id: number }>, now: number): Promise<number[]> {
+async function findInIndex(db: Db, select: RawBuilder<{ id: number }>, now: number) {
   const query = sql<{ id: number | null; pending_since: number | null }>`
-    WITH state AS MATERIALIZED (${indexState})
+    WITH state AS MATERIALIZED (${indexStateOf(db)})
     SELECT id, pending_since FROM state LEFT JOIN (${select}) AS found ON true`
   const { rows } = await query.execute(db)
   const [first] = rows
   if (!first) throw unavailable('The search index is being built.')
   if ((first.pending_since ?? now) < now - behindMaxMs)
     throw unavailable('The search index does not have the latest changes yet.')
-  return rows.flatMap(({ id }) => id ?? [])
+  return { ids: rows.flatMap(({ id }) => id ?? []), isBehind: first.pending_since !== null }
 }
 
 const unavailable = (reason: string) =>

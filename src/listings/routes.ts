@@ -40,9 +40,9 @@ function serializeListing(
   }
 }
 
-const withEtag = (result: OperationResult, isStaff: boolean): OperationResult => {
+const withEtag = (result: OperationResult, isUncacheable: boolean): OperationResult => {
   const ETag = etagOf(`${result.json}${result.headers?.Link ?? ''}`)
-  return { ...result, headers: { ...result.headers, ETag }, isPrivate: isStaff }
+  return { ...result, headers: { ...result.headers, ETag }, isUncacheable }
 }
 
 type Filter = z.output<typeof listingFilterSchema>
@@ -54,19 +54,12 @@ const toListingFilter = ({ view, q, ...filter }: Filter): ListingFilter => ({
   isStaff: view === 'staff' || undefined,
 })
 
-async function findPage(
-  db: ReadContext['db'],
-  limit: number,
-  below: number | undefined,
-  filter: Filter,
-  now: number,
-) {
-  const animals = await findListings(db, limit, below, toListingFilter(filter), now)
+async function withPhotos(db: ReadContext['db'], animals: readonly PetWithProfile[]): Promise<Found[]> {
   const photos = await findPhotos(
     db,
     animals.map(({ pet }) => pet.id),
   )
-  return animals.map((animal): Found => {
+  return animals.map((animal) => {
     const { id } = animal.pet
     return { id, animal, photos: photos.get(id) ?? [] }
   })
@@ -95,7 +88,19 @@ const listListingsOperation = defineOperation('listListings', 'GET /listings', {
       throw validationFailed([{ path: 'listed', message: 'requires view=staff, unless it is true' }])
     const serialize = ({ animal, photos }: Found) =>
       serializeListing(animal, photos, context, isStaff, serializeProfileSummary)
-    return withEtag(await pageReader(listingCursor, findPage, serialize)({ query }, context), isStaff)
+    let isCurrent = true
+    const read = pageReader(
+      listingCursor,
+      async (db, limit, below, sentFilter, now) => {
+        const found = await findListings(db, limit, below, toListingFilter(sentFilter), now)
+        isCurrent = found.isCurrent
+        return withPhotos(db, found.animals)
+      },
+      serialize,
+    )
+    const page = await read({ query }, context)
+    // From the cache, a page that lacks a recent change could be returned when that change is older than 5 seconds.
+    return withEtag(page, isStaff || !isCurrent)
   },
 })
 

@@ -10,6 +10,7 @@ const mergePages = 16
 export const sqliteSearchIndex: SearchIndex = {
   // No more, because a step blocks the event loop.
   petsPerLateStep: 100,
+  oldestWithoutId: sql`SELECT NULL`,
   // The sum keeps SQLite from compiling the statement for each limit, which it does for a virtual table.
   find: (conditions, belowId, limit) => sql`
     SELECT rowid AS id FROM listing_terms WHERE listing_terms MATCH ${toFts5Query(conditions)} AND rowid < ${belowId}

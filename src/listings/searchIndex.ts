@@ -8,6 +8,8 @@ type IndexedTerms = { readonly id: number; readonly terms: readonly string[] }
 export type SearchIndex = {
   /** The most that one transaction indexes while the index is late: more than continuous changes add in that time. */
   readonly petsPerLateStep: number
+  /** Selects when the oldest event was made that has no id yet. */
+  readonly oldestWithoutId: RawBuilder<unknown>
   /** Selects the newest pets below an id that meet the conditions. */
   find(conditions: readonly Condition[], belowId: number, limit: number): RawBuilder<{ id: number }>
   /** Selects the pets next above an id that meet the conditions. */

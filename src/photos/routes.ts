@@ -47,7 +47,7 @@ const listPhotosOperation = defineOperation('listPetPhotos', 'GET /pets/{petId}/
     if (!animal || !(isStaff || animal.profile.listed)) throw new ApiError(petErrors.pet_not_found)
     const photos = await photosOf(context.db, animal.pet.id)
     const list = photos.map((photo, position) => serializePhoto(photo, position, context.publicUrl))
-    return { ...respond(200, list), isPrivate: isStaff }
+    return { ...respond(200, list), isUncacheable: isStaff }
   },
 })
 

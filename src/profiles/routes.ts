@@ -29,7 +29,7 @@ const personalFields = ['location', 'staffNotes'] as const
 
 const respondWithProfile = (animal: PetWithProfile, now: number, isStaff: boolean) => ({
   ...respond(200, serializeProfile(animal, now, isStaff), { ETag: profileEtag(animal, now) }),
-  isPrivate: isStaff,
+  isUncacheable: isStaff,
 })
 
 const getProfileOperation = defineOperation('getPetProfile', 'GET /pets/{petId}/profile', {

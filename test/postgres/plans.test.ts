@@ -338,7 +338,7 @@ test('counting a request scans no table', async () => {
     createKnownSecrets(counting),
   )
   const consume = (token: string | undefined, address: string) =>
-    keys.consume(token, { authorization: undefined, address, rateLimitExempt: false })
+    keys.consume(token, { authorization: undefined, address, isChange: false, rateLimitExempt: false })
   const before = await scansOf()
   for (let n = 0; n < 20; n++) {
     const { decision } = await consume(secret, '192.0.2.1')

@@ -175,7 +175,7 @@ test(`${queryCount} random queries find what a comparison of every animal finds`
       .slice(0, limit)
     const isWordless = each.q !== undefined && wordsOf(each.q).next().done
     if (isWordless) assert.deepEqual(expected, [], `"${each.q}"`)
-    const found = await findListings(database.read, limit, undefined, each, now)
+    const { animals: found } = await findListings(database.read, limit, undefined, each, now)
     assert.deepEqual(
       found.map(({ pet }) => pet.id),
       expected,

@@ -38,9 +38,7 @@ export function searchIndexOf({ service, call }: ReturnType<typeof useCheckedCal
     })
   }
 
-  let searches = 0
-  /** Each search has another address, so that no page is cached. */
-  const search = () => call('GET', `/v1/listings?q=luna&limit=${limit}&search=${++searches}`)
+  const search = () => call('GET', `/v1/listings?q=luna&limit=${limit}`)
   const newestIds = async () => idsOf(await call('GET', `/v1/listings?limit=${limit}`))
 
   /** Searches while the index is built again find everything or are unavailable. */
