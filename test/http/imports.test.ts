@@ -11,7 +11,7 @@ before(async () => {
   ;({ key } = await service.makeKey({ ...amplePlan, scopes }))
 })
 const send = (method: string, path: string, options = {}) => call(method, path, { key, ...options })
-const { upload, checked, get, apply, remove, importAll } = importCalls(send)
+const { upload, checked, remove, importAll } = importCalls(send)
 
 /** One import at a time: each test begins without one. */
 afterEach(async () => {
@@ -118,10 +118,4 @@ describe('the check of a file', () => {
       assertError(await rejected, 403, 'insufficient_scope')
     assertError(await call('GET', '/v1/imports', { key: other }), 403, 'insufficient_scope')
   })
-})
-
-test('an import that does not exist is not found', async () => {
-  for (const id of ['x'.repeat(22), '1', 'a b'])
-    for (const response of [get, apply, remove].map((request) => request(encodeURIComponent(id))))
-      assertError(await response, 404, 'import_not_found')
 })

@@ -365,3 +365,9 @@ test('an import has the result of the command with the same file', async (t) => 
   assert.ok(exported.length > 6)
   assert.deepEqual(animalsOf(await cliOn(databaseEnv).export()), exported)
 })
+
+test('an import that does not exist is not found', async () => {
+  for (const id of ['x'.repeat(22), '1', 'a b', '\0', 'a\0'])
+    for (const response of [get, apply, remove].map((request) => request(encodeURIComponent(id))))
+      assertError(await response, 404, 'import_not_found')
+})

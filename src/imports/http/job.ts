@@ -8,6 +8,7 @@ import type { PresetName } from '../presetNames.ts'
 export const importStates = ['ready', 'applying', 'applied'] as const
 export type ImportState = (typeof importStates)[number] | 'checking'
 
+export const importIdPattern = '^[A-Za-z0-9_-]{22}$'
 export const importRetentionMs = 60 * 60 * 1000
 export const previewedMax = 20
 export const wrongLinesMax = 100

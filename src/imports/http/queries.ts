@@ -3,7 +3,13 @@ import { eraseFromIdempotencyRecords } from '../../api/idempotency.ts'
 import { parseJson, toJson } from '../../api/json.ts'
 import type { Db, Trx } from '../../database/db.ts'
 import { firstOf } from '../../database/preparedQuery.ts'
-import { type ImportBatch, type ImportJob, type ImportState, importRetentionMs } from './job.ts'
+import {
+  type ImportBatch,
+  type ImportJob,
+  type ImportState,
+  importIdPattern,
+  importRetentionMs,
+} from './job.ts'
 
 /** A check takes less time. If it has not ended by then, its process has. */
 const checkMaxMs = 15 * 60 * 1000
@@ -31,18 +37,22 @@ const toImport = (row: Row): StoredImport => ({
   job: JSON.parse(row.data),
 })
 
+const importId = new RegExp(importIdPattern)
+/** PostgreSQL rejects other text if it contains a NUL. */
+const isImportId = (id: string): boolean => importId.test(id)
+
 /** An import that is applied does not expire, however long that takes. */
 const visible = (db: Db, now: number) =>
   importsOf(db)
     .where('state', '!=', 'checking')
     .where(({ eb, or }) => or([eb('state', '=', 'applying'), eb('expires_at', '>', now)]))
 
-export const findImport = (db: Db, id: string, now: number) =>
-  firstOf(visible(db, now).where('id', '=', id), toImport)
+export const findImport = async (db: Db, id: string, now: number) =>
+  isImportId(id) ? firstOf(visible(db, now).where('id', '=', id), toImport) : undefined
 
 /** Locks the import until the end of the transaction. */
-export const findImportForUpdate = (trx: Trx, id: string, now: number) =>
-  firstOf(visible(trx, now).where('id', '=', id).forUpdate(), toImport)
+export const findImportForUpdate = async (trx: Trx, id: string, now: number) =>
+  isImportId(id) ? firstOf(visible(trx, now).where('id', '=', id).forUpdate(), toImport) : undefined
 
 /** The newest imports that still exist. */
 export async function listImports(db: Db, now: number): Promise<StoredImport[]> {

@@ -8,7 +8,7 @@ import { importFields, parseMapping } from '../fields.ts'
 import { presetNames } from '../presetNames.ts'
 import { dateOrders } from '../values/dates.ts'
 import { parseCurrency } from '../values/fee.ts'
-import { importStates, previewedMax, wrongLinesMax } from './job.ts'
+import { importIdPattern, importStates, previewedMax, wrongLinesMax } from './job.ts'
 import type { StoredImport } from './queries.ts'
 
 export const importErrors = defineErrors({
@@ -21,7 +21,6 @@ export const importErrors = defineErrors({
 
 export const importFileBytesMax = 20 * 1024 * 1024
 const mappingsMax = 200
-const idPattern = '^[A-Za-z0-9_-]{22}$'
 
 const choice = (description: string) => z.enum(['true', 'false']).optional().meta({ description })
 
@@ -57,7 +56,7 @@ export const importQuerySchema = z.object({
 })
 
 export const importParams = z.object({
-  importId: z.string().meta({ description: 'The id of the import.', pattern: idPattern }),
+  importId: z.string().meta({ description: 'The id of the import.', pattern: importIdPattern }),
 })
 
 const count = (description: string) => z.int().meta({ format: 'int64', minimum: 0, description })
@@ -99,7 +98,7 @@ const animalSchema = z
 
 export const importSchema = z
   .object({
-    id: z.string().meta({ description: 'The id of the import.', pattern: idPattern }),
+    id: z.string().meta({ description: 'The id of the import.', pattern: importIdPattern }),
     state: z.enum(importStates).meta({ description: '`ready` to be applied, `applying` or `applied`.' }),
     createdAt: timestampSchema('When the file was uploaded.'),
     expiresAt: timestampSchema('When the import is erased. Null while it is applied.').nullable(),
