@@ -3,8 +3,9 @@ import { type Histogram, monitorEventLoopDelay, performance } from 'node:perf_ho
 import { setTimeout as delay } from 'node:timers/promises'
 import { metricText } from './prometheus.ts'
 
-/** The delay of the event loop is sampled every 10 ms. */
-const firstSamplesMs = 50
+/** The delay of the event loop is sampled every 10 ms, or later while the event loop is blocked. */
+const sampleMs = 10
+const firstSampleWaitsMax = 5
 
 /** The value is undefined if the runtime or the system does not know it. */
 type Figure = readonly [name: string, help: string, value: number | undefined]
@@ -14,8 +15,9 @@ export function measureProcess(): () => Promise<string> {
   const loop = ifAvailable(() => monitorEventLoopDelay())
   loop?.enable()
   return async () => {
-    if (loop?.count === 0) await delay(firstSamplesMs)
-    const figures = [...processFigures(), ...(loop ? loopFigures(loop) : [])]
+    for (let waits = 0; loop?.count === 0 && waits < firstSampleWaitsMax; waits++) await delay(sampleMs)
+    // The mean of no samples is NaN.
+    const figures = [...processFigures(), ...(loop && loop.count > 0 ? loopFigures(loop) : [])]
     loop?.reset()
     const texts = figures.map(([name, help, value]) => {
       const type = name.endsWith('_total') ? 'counter' : 'gauge'
