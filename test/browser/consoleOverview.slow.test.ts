@@ -6,6 +6,16 @@ import { useConsole } from '../support/useConsole.ts'
 
 const { service, visit } = useConsole()
 
+browserTest('a browser whose language is not valid shows the charts', () =>
+  visit('overview', async ({ page }) => {
+    await page.addInitScript(() =>
+      Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' }),
+    )
+    await page.reload()
+    await page.getByRole('img', { name: /^Requests per minute/ }).waitFor()
+  }),
+)
+
 describe('limits', () => {
   browserTest('count down to the reset, and show a ban', async () => {
     const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 5, streams: 3 } })

@@ -34,6 +34,11 @@ const { api, service, visit } = useConsole(loopbackAllowed, async (test) => {
 })
 after(() => receiver?.stop())
 
+/** A reload ends the scripts of a page. */
+function ignoreReload(error: Error): void {
+  if (!error.message.includes('Execution context was destroyed')) throw error
+}
+
 async function addProfile(test: ConsoleTest) {
   const { addPhoto } = animalPageOf(test)
   const profile = { description: `Learns fast. ${hostile}`, species: 'dog', breeds: ['Labrador Retriever'] }
@@ -264,7 +269,8 @@ describe('a screen', () => {
           await goTo(page, path())
           await page.getByText('The service cannot be reached').first().waitFor()
           await proxy.accept()
-          await page.evaluate(`dispatchEvent(new Event('online'))`)
+          // The console may have noticed it already, and reload the page.
+          await page.evaluate(`dispatchEvent(new Event('online'))`).catch(ignoreReload)
           await ready(page)
           const found = await stylesOf(page)
           await page.reload()

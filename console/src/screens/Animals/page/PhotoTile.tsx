@@ -28,8 +28,12 @@ export function PhotoTile(props: PhotoTileProps) {
     focused.current = document.activeElement
     photos.move(photo, to)
   }
+  const tile = useRef<HTMLLIElement>(null)
+  const shownPlace = useRef(place)
   // An element that is moved in the document loses the focus.
   useLayoutEffect(() => {
+    if (tile.current && shownPlace.current !== place) layOutAgain(tile.current)
+    shownPlace.current = place
     if (focused.current instanceof HTMLElement) focused.current.focus()
     focused.current = null
   }, [place])
@@ -45,6 +49,7 @@ export function PhotoTile(props: PhotoTileProps) {
   }
   return (
     <li
+      ref={tile}
       class={`photo ${isDragged ? 'photo-dragged' : ''} ${isTarget ? 'photo-target' : ''}`}
       draggable
       onDragStart={(event) => {
@@ -110,4 +115,11 @@ export function PhotoTile(props: PhotoTileProps) {
       </div>
     </li>
   )
+}
+
+/** Chromium does not show all of the content of an element that was moved in the document. */
+function layOutAgain(element: HTMLElement): void {
+  element.style.display = 'none'
+  element.getBoundingClientRect()
+  element.style.display = ''
 }
