@@ -75,11 +75,16 @@ export function updateDocument(
 
 const introduction = `# Reliability
 
-What the service promises, and how it was tested. \`npm run reliability -- --out docs\` writes this page. Each section is one check, with the run that it is from.
+What the service promises, and how it was tested. \`npm run reliability -- --out docs\` writes this page, in up to 60 minutes. Each section is one check, with the name that \`--only\` takes, and says when and with which commit it ran. Later changes are in the [changelog](../CHANGELOG.md).
 
 - Each row is one promise. It is *held* if no violation was found, or if the figure is within the bound that the row names. Otherwise the row is explained below the table.
-- A test cannot show that a promise is never broken. The figures say how often it could have been broken: calls, kills, failovers, time.
-- The random choices of a run follow from its seed. The times at which they meet do not, so a second run with the same seed is another run.
-- *Histories* are all requests of concurrent callers with their times and outcomes. An outcome is *known* (the response says what happened), *failed* (there was no effect) or *unknown* (the connection was lost, or the response says that it is unknown). A checker that knows only the interface compares them with the promises ([decision 58](decisions/0058-checked-histories.md)).
-- Everything ran on one machine, with the load on the same cores. The figures are for comparison with other runs, not a capacity.
+- A test cannot show that a promise is never broken. The figures show how much was tested.
+- The seed determines the random choices of a run, but not their timing. A second run with the same seed can behave differently.
+- Everything ran on one machine, with the load on the same cores. The figures are for comparison with other runs. They do not say what your machine can serve ([Performance](performance.md)).
+- *overload*: the promise is for the mix of requests that the row names. At several times the capacity in cached reads alone, rejections take most of the processor: limit the rate in the reverse proxy ([Overload](guides/running.md#overload)).
+- *slowCallers*: the 99th percentile (p99) of a caller is compared with its p99 without the slow callers. Below 10 ms, timers and the scheduler determine it.
+- *histories*: all requests of concurrent callers with their times and outcomes. An outcome is *known* (the response says what happened), *failed* (there was no effect) or *unknown* (the connection was lost, or the response says that it is unknown). A checker that knows only the interface compares them with the promises ([decision 58](decisions/0058-checked-histories.md)).
+- *crashes*: processes are killed, not the machine, and the files of the databases are in memory (\`/dev/shm\`). So these rows show that no confirmed change is lost when a process ends. That a change is on disk before the response is shown by the rows about disks, in which syncs fail or hang.
+
+Not tested here: slow callers on PostgreSQL (\`--engine postgres --only slowCallers\` does), loss of power, networks between machines, network file systems, asynchronous standbys, databases of more than a few thousand animals, macOS, Bun, containers and packages. The histories contain no event streams, webhooks, rate limits, categories and holds that expire: tests of their own check them. PostgreSQL is the version that \`npm ci\` installs, with a synchronous standby in *histories*.
 `

@@ -1,7 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { UsageError } from './options.ts'
 import type { Check, RunOptions, Verdict } from './verdict.ts'
 
 const timeIsUp = Symbol('time is up')
+
+/** A missing program is reported before the first check, not after half an hour. */
+export function assertRunnable(checks: readonly Check[], options: RunOptions): void {
+  for (const check of checks)
+    try {
+      check.assertRunnable?.(options)
+    } catch (error) {
+      throw new UsageError(`${check.name}: ${(error as Error).message}`)
+    }
+}
 
 /**
  * Runs checks one after another, and those in the background at the same time. A check that fails, or for which no time is

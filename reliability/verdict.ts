@@ -30,5 +30,7 @@ export type Check = {
   readonly isMeasurement?: boolean
   /** It takes long and needs little: the checks after it run at the same time. */
   readonly isBackground?: boolean
+  /** Throws if a program is missing. Called before the first check runs. */
+  assertRunnable?(options: RunOptions): void
   run(options: RunOptions): Promise<Verdict[]>
 }

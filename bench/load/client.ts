@@ -80,12 +80,14 @@ export function serializeRequest(
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`
 }
 
-/** Sends one request on a new connection. */
-export async function sendOnce(port: number, text: string): Promise<RawResponse> {
+/** Sends one request on a new connection. Fails if the response takes longer than the limit. */
+export async function sendOnce(port: number, text: string, limitMs = 60_000): Promise<RawResponse> {
   const connection = await Connection.open(port)
+  const timer = setTimeout(() => connection.close(), limitMs)
   try {
     return await connection.send(text)
   } finally {
+    clearTimeout(timer)
     connection.close()
   }
 }

@@ -9,6 +9,7 @@ const names = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 const killsOfLoop = { full: 40, quick: 5 }
 const killsMin = { full: 300, quick: 5 }
 const loopsMax = 10
+const killsOfUploads = '30'
 const outputShownMax = 4_000
 
 /** The tests with killed instances and failing disks, for longer than `npm run test:slow`. */
@@ -86,7 +87,9 @@ async function killInstances({ isQuick, engines, log }: RunOptions): Promise<Ver
 
 async function killUploads({ engines, log }: RunOptions): Promise<Verdict> {
   log('crashes: uploads of photos')
-  const runs = [await runTests(['test/store/photoKills.slow.test.ts'], engines)]
+  const runs = [
+    await runTests(['test/store/photoKills.slow.test.ts'], engines, { PETSTORE_TEST_KILLS: killsOfUploads }),
+  ]
   return verdictOf(runs, {
     promise: 'A kill during an upload leaves a photo whole or not at all',
     method: 'SIGKILL while three callers upload photos',
@@ -111,16 +114,18 @@ async function breakDisks({ isQuick, log }: RunOptions): Promise<Verdict> {
     promise:
       'A disk that fails, hangs or is full loses nothing that was confirmed, and the service says what is wrong',
     method: `on SQLite: syncs that fail with EIO, files that cannot grow${isQuick ? '' : more}`,
-    figures: `${runs[0]?.passed} tests passed`,
+    figures: passedIn(runs, files),
   })
 }
 
 async function breakPostgres({ log }: RunOptions): Promise<Verdict> {
   log('crashes: PostgreSQL')
-  const files = ['faults', 'killedInstances', 'stoppedInstance', 'stoppedPostgres']
+  const files = ['faults', 'killedInstances', 'stoppedInstance', 'stoppedPostgres'].map(
+    (name) => `${name}.slow.test.ts`,
+  )
   const runs = [
     await runTests(
-      files.map((name) => `test/postgres/${name}.slow.test.ts`),
+      files.map((file) => `test/postgres/${file}`),
       ['postgres'],
     ),
   ]
@@ -129,6 +134,9 @@ async function breakPostgres({ log }: RunOptions): Promise<Verdict> {
       'Without PostgreSQL every request gets a response in time, and the service recovers without a restart',
     method:
       'PostgreSQL that is gone, hangs, is slow, read-only, out of connections, crashes or is stopped, and instances that are killed or stopped in a transaction',
-    figures: `${runs[0]?.passed} tests passed`,
+    figures: passedIn(runs, files),
   })
 }
+
+const passedIn = (runs: readonly TestRun[], files: readonly string[]) =>
+  `${runs[0]?.passed} tests passed: ${files.join(', ')}`

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertHaproxyInstalled, haproxyFor } from '../../test/failover/haproxy.ts'
+import { haproxyFor } from '../../test/failover/haproxy.ts'
 import { databaseName, failures, PostgresPair } from '../../test/failover/postgresPair.ts'
 import { adminKey, instancesDefault } from '../../test/support/instances.ts'
 import { folderFor, type SuiteCleanup, serverFor } from '../../test/support/servers.ts'
@@ -26,7 +26,6 @@ export async function sqliteStage(owner: SuiteCleanup): Promise<Stage> {
  * clusters, and each through a proxy that cuts and delays its connections.
  */
 export async function postgresStage(owner: SuiteCleanup): Promise<Stage> {
-  assertHaproxyInstalled()
   const pair = await PostgresPair.start(owner)
   const haproxy = await haproxyFor(owner, pair.ports)
   const databaseUrl = pair.urlAt(haproxy.port, databaseName)

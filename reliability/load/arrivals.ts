@@ -2,12 +2,15 @@
  * Callers that arrive at a fixed rate and do not wait for each other. Each takes a free connection of its group, or opens
  * one. A caller whose response takes longer than its limit gives up and closes its connection. Prints one line of JSON.
  */
-import { Connection, serializeRequest } from '../../bench/load/client.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Connection, sendOnce, serializeRequest } from '../../bench/load/client.ts'
 import { percentile } from '../../bench/statistics.ts'
 import type { ArrivalPlan, CallerGroup, GroupReport, RequestKind } from './plan.ts'
 
 const limitMs = 2_000
 const tickMs = 1
+const recoveryMaxMs = 10_000
+const recoveryPauseMs = 20
 /** Below the limit of the service. */
 const connectionsPerAddressMax = 1_900
 
@@ -26,6 +29,7 @@ class Callers {
   #opened = 0
   #sent = 0
   #pending = 0
+  #recoveryMs: number | undefined
   #shortestRetryAfter = Number.POSITIVE_INFINITY
 
   constructor(port: number, group: CallerGroup) {
@@ -56,6 +60,20 @@ class Callers {
     await Promise.all(Array.from({ length: this.#group.callers ?? 0 }, repeatedly))
   }
 
+  /** Called after the last arrival. */
+  async recover(): Promise<void> {
+    if (!this.#group.isRecoveryMeasured) return
+    this.#pending++
+    const endedAt = performance.now()
+    const waitedMs = () => performance.now() - endedAt
+    while (this.#recoveryMs === undefined && waitedMs() < recoveryMaxMs) {
+      const response = await sendOnce(this.#port, this.#text(0), limitMs).catch(() => undefined)
+      if (response && isGood(response.status)) this.#recoveryMs = waitedMs()
+      else await pause(recoveryPauseMs)
+    }
+    this.#pending--
+  }
+
   report(seconds: number): GroupReport {
     const { name, perSecond } = this.#group
     const good = this.#goodMs.length
@@ -73,6 +91,7 @@ class Callers {
       lateP99Ms: percentile(this.#lateMs, 0.99),
       hasRetryAfter: this.#shortestRetryAfter >= 1,
       connections: this.#open,
+      recoveryMs: this.#recoveryMs ?? null,
     }
   }
 
@@ -99,12 +118,12 @@ class Callers {
   #count(status: number, head: string, ms: number): void {
     this.#tally(ms <= limitMs ? String(status) : 'timeout')
     if (ms > limitMs) return
-    if (status !== 503) {
+    if (isGood(status)) {
       this.#goodMs.push(ms)
       const second = Math.floor((performance.now() - this.#startedAt) / 1000)
       this.#goodPerSecond[second] = (this.#goodPerSecond[second] ?? 0) + 1
-      return
     }
+    if (status !== 503) return
     this.#rejectedMs.push(ms)
     const seconds = Number(/\r\nretry-after: *(\d+)/i.exec(head)?.[1] ?? 0)
     this.#shortestRetryAfter = Math.min(this.#shortestRetryAfter, seconds)
@@ -153,14 +172,21 @@ class Callers {
   }
 }
 
+const isGood = (status: number): boolean => (status >= 200 && status < 300) || status === 304
+
 const plan: ArrivalPlan = JSON.parse(process.env.RELIABILITY_PLAN ?? '')
 const groups = plan.groups.map((group) => new Callers(plan.port, group))
 const startedAt = performance.now()
 const endMs = plan.seconds * 1000
 for (const group of groups) void group.repeat(startedAt + endMs)
+let hasEnded = false
 const timer = setInterval(() => {
   const elapsedMs = performance.now() - startedAt
-  for (const group of groups) group.arrive(Math.min(elapsedMs, endMs))
+  if (!hasEnded) for (const group of groups) group.arrive(Math.min(elapsedMs, endMs))
+  if (elapsedMs >= endMs && !hasEnded) {
+    hasEnded = true
+    for (const group of groups) void group.recover()
+  }
   if (elapsedMs < endMs || !groups.every(({ isIdle }) => isIdle)) return
   clearInterval(timer)
   console.log(JSON.stringify(groups.map((group) => group.report(plan.seconds))))

@@ -16,6 +16,8 @@ export type CallerGroup = {
   readonly perSecond: number
   /** Callers that send one request after another. */
   readonly callers?: number
+  /** Whether the service is asked after the load until it serves a request again. */
+  readonly isRecoveryMeasured?: boolean
 }
 
 export type ArrivalPlan = {
@@ -28,7 +30,7 @@ export type GroupReport = {
   readonly name: string
   readonly perSecond: number
   readonly sent: number
-  /** Responses within the time limit, except 503. */
+  /** Responses with 2xx or 304 within the time limit. */
   readonly good: number
   readonly goodPerSecond: number
   /** By the second of the run. */
@@ -37,10 +39,13 @@ export type GroupReport = {
   readonly statuses: Readonly<Record<string, number>>
   readonly goodP50Ms: number
   readonly goodP99Ms: number
-  readonly rejectedP50Ms: number
+  /** Null if none was rejected. */
+  readonly rejectedP50Ms: number | null
   /** How late the requests were sent, because the process of the callers had no time. */
   readonly lateP99Ms: number
   /** Whether every 503 had a `Retry-After` of at least a second. */
   readonly hasRetryAfter: boolean
   readonly connections: number
+  /** From the last arrival until a request was served. Null if that took too long, or was not measured. */
+  readonly recoveryMs: number | null
 }

@@ -20,6 +20,7 @@ export type Target = {
   /** Two keys without a practical limit. */
   readonly keys: readonly [string, string]
   readonly animals: number
+  makeKey(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -38,20 +39,21 @@ export async function startTarget(engine: Engine, env: Env = {}): Promise<Target
   const checkout = openCheckout(repositoryDir)
   if (engine === 'sqlite') {
     const dataDir = copyDir(await listingDatabase(checkout, animals))
-    const second = await createKey(checkout, { PETSTORE_DATA_DIR: dataDir })
+    const makeKey = () => createKey(checkout, { PETSTORE_DATA_DIR: dataDir })
+    const keys = [readKey(dataDir), await makeKey()] as const
     const server = await startService(cores, checkout, { dataDir, env })
     const stop = async () => {
       await server.stop()
       removeRunDirs()
     }
-    return { server, cores, keys: [readKey(dataDir), second], animals, stop }
+    return { server, cores, keys, animals, makeKey, stop }
   }
   if (cores.isPinned && cores.postgres === cores.load) setSessionNiceness(callersNiceness)
   const postgres = await startDurablePostgres(cores)
   const databaseUrl = await createDatabase(postgres.adminUrl, 'reliability')
   const databaseEnv = { DATABASE_URL: databaseUrl }
-  const first = await fillListings(checkout, databaseEnv, animals)
-  const second = await createKey(checkout, databaseEnv)
+  const makeKey = () => createKey(checkout, databaseEnv)
+  const keys = [await fillListings(checkout, databaseEnv, animals), await makeKey()] as const
   const server = await startService(cores, checkout, {
     dataDir: '',
     env: { ...env, ...databaseEnv },
@@ -61,7 +63,7 @@ export async function startTarget(engine: Engine, env: Env = {}): Promise<Target
     await postgres.stop()
     setSessionNiceness(0)
   }
-  return { server, cores, keys: [first, second], animals, stop }
+  return { server, cores, keys, animals, makeKey, stop }
 }
 
 /**

@@ -13,7 +13,7 @@ export type KindPlan = {
   readonly count: number
   /** When the service closes such a connection, after it was opened. Undefined if it does not. */
   readonly boundMs?: number
-  /** What limits the figure. */
+  /** What limits the figure, if the promise is not held. */
   readonly explanation?: string
 }
 
@@ -30,6 +30,6 @@ export const kindPlans: readonly KindPlan[] = [
     description: 'pipelining floods',
     count: 10,
     explanation:
-      'Node parses all that it has read from a connection, up to 64 KB, before it serves others. Here these are about 480 requests from each of 10 connections.',
+      'Node parses all that it has read from a connection, up to 64 KB, before it serves others. Here these are about 480 requests.',
   },
 ]

@@ -9,11 +9,12 @@ const streams = 10
 const turnMs = 500
 /** Older animals are deleted, so that the number of animals levels off. */
 const petsMax = 20
-/** Few of the turns, because orders are kept for ever. */
+/** Few of the turns, because orders are never deleted. */
 const ordersEvery = 20
 
 export type SoakLoad = {
-  readonly counts: { requests: number; failed: number; delivered: number; streamed: number }
+  /** `rejected`: with 503 and Retry-After. `failed`: with any other 5xx. */
+  readonly counts: { requests: number; rejected: number; failed: number; delivered: number; streamed: number }
   stop(): Promise<void>
 }
 
@@ -22,12 +23,13 @@ export type SoakLoad = {
  * is five seconds behind, which by the fast clock is a few milliseconds.
  */
 export async function startSoakLoad(base: string, key: string): Promise<SoakLoad> {
-  const counts = { requests: 0, failed: 0, delivered: 0, streamed: 0 }
+  const counts = { requests: 0, rejected: 0, failed: 0, delivered: 0, streamed: 0 }
   const client = createClient(base)
   const call = async (method: string, path: string, body?: unknown) => {
     const response = await client.request(method, path, { key, body })
     counts.requests++
-    if (response.status >= 500) counts.failed++
+    if (response.status === 503 && response.headers['retry-after'] !== undefined) counts.rejected++
+    else if (response.status >= 500) counts.failed++
     return response
   }
   const receiver = createServer((request, response) => {

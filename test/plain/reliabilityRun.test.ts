@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readOptions, UsageError } from '../../reliability/options.ts'
 import { formatTable, updateDocument } from '../../reliability/report.ts'
-import { runChecks } from '../../reliability/runChecks.ts'
+import { assertRunnable as assertAllRunnable, runChecks } from '../../reliability/runChecks.ts'
 import type { Check, Verdict } from '../../reliability/verdict.ts'
 
 const held: Verdict = { promise: 'Nothing is lost', method: 'kills', figures: '3 kills', isHeld: true }
@@ -40,6 +40,24 @@ describe('a run of checks of promises', () => {
       [false, true],
     )
     assert.match(verdicts[0]?.explanation ?? '', /no HAProxy/)
+  })
+
+  test('does not begin if a program is missing', () => {
+    const assertRunnable = () => {
+      throw new Error('It needs HAProxy.')
+    }
+    const run = () => assert.fail('it ran')
+    assert.throws(
+      () =>
+        assertAllRunnable(
+          [
+            { name: 'first', run },
+            { name: 'histories', run, assertRunnable },
+          ],
+          options,
+        ),
+      new UsageError('histories: It needs HAProxy.'),
+    )
   })
 
   test('ends at its time limit, and reports the checks that have not ended', async () => {
