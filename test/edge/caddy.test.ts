@@ -96,7 +96,14 @@ for (const { name: protocol, open } of protocols) {
       const stored = await upload(await padded(photoBytesMax))
       assert.equal(stored.status, 201, stored.text)
       assert.equal((await send(open, caddy, 'GET', stored.json.urls[640])).status, 200)
-      const rejected = await upload(await padded(photoBytesMax + 1))
+      // Over HTTP/1.1, Caddy sometimes resets a connection whose body was rejected before the client has read the response.
+      const tooLarge = await padded(photoBytesMax + 1)
+      const rejected = await eventually('a response', () =>
+        upload(tooLarge).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ECONNRESET') throw error
+          return undefined
+        }),
+      )
       assert.deepEqual([rejected.status, rejected.json.code], [413, 'body_too_large'])
     })
 

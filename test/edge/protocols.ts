@@ -42,9 +42,16 @@ const overHttp1: Open = async ({ base, authority }, method, path, sent = {}) => 
   return { status: incoming.statusCode, headers: incoming.headers, body: incoming, close }
 }
 
+/**
+ * Megabytes. What waits to be sent counts, too: with the default of 10, Node does not accept the headers of a response that
+ * arrives before enough of a large body has been sent.
+ */
+const maxSessionMemory = 100
+
 const overHttp2: Open = async ({ base, authority }, method, path, sent = {}) => {
   const session = connect(base, {
     ca: authority,
+    maxSessionMemory,
     ...(sent.from !== undefined && { localAddress: sent.from }),
   })
   const stream = session.request({ ':method': method, ':path': path, ...headersOf(sent) })

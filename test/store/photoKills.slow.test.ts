@@ -10,7 +10,8 @@ import { jpeg } from '../support/images.ts'
 import { adminKey, sharedDatabase } from '../support/instances.ts'
 import { serverFor } from '../support/servers.ts'
 
-const kills = 8
+/** `PETSTORE_TEST_KILLS` is the number for a longer run. */
+const kills = Number(process.env.PETSTORE_TEST_KILLS ?? 8)
 const uploaders = 3
 /** More than the test takes. Its last kill ends it. */
 const periodMaxMs = 10 * 60_000

@@ -35,6 +35,9 @@ export function releasePreparations(): void {
   released.resolve()
   released = Promise.withResolvers()
 }
+let readsWaiting = 0
+/** Reads that wait for it, in this process. */
+export const waitingReads = (): number => readsWaiting
 /** The first transactions of requests with this text fail as PostgreSQL reports a concurrent change. */
 const failuresOf = new Map<string, number>()
 
@@ -91,7 +94,12 @@ export const operations: Operation[] = [
       },
       304: { description: 'The picture has not changed.' },
     },
-    read({ params: { name } }) {
+    async read({ params: { name } }) {
+      if (name === 'wait') {
+        readsWaiting++
+        await released.promise
+        readsWaiting--
+      }
       if (name === 'none') throw new ApiError(apiErrors.not_found)
       const bytes = Buffer.from([0, 255, 128, 13, 10, ...Buffer.from(name)])
       const headers = {

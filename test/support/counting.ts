@@ -44,7 +44,13 @@ function memorySide(database: Database, clock: Clock, banAfterRejections: number
 type Request = { token: string | undefined; address: string; origin?: string | undefined; isExempt?: boolean }
 
 export const consume = async ({ keys }: Side, { token, address, origin, isExempt = false }: Request) =>
-  keys.consume(token, { authorization: undefined, address, origin, rateLimitExempt: isExempt })
+  keys.consume(token, {
+    authorization: undefined,
+    address,
+    origin,
+    isChange: false,
+    rateLimitExempt: isExempt,
+  })
 
 /** A result without what only one of the engines reports. */
 function comparable({ databaseVersion: _version, key, ...result }: KeyResult) {
