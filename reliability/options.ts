@@ -6,8 +6,8 @@ export const usage = `npm run reliability -- [options]
 
 Without options it runs everything, at most 60 minutes, on a machine without other work. The check histories needs
 HAProxy for PostgreSQL.
-The exit status is 1 if a promise was not held, and 2 if an option is wrong. With --quick, rows of
-overload, slowCallers and soak do not affect it.
+The exit status is 1 if a promise was not held, and 2 if an option is wrong or a program is missing.
+With --quick, rows of overload, slowCallers and soak do not affect it.
 
   --quick            a short run of every check, at most 4 minutes on 2 cores: overload and soak on one engine,
                      crashes with neither uploads nor faults of PostgreSQL

@@ -36,7 +36,7 @@ async function main({ only, outDir, ...options }: Options): Promise<number> {
   const isTolerated = ({ isHeld, isMeasurement }: Verdict) => !isHeld && isMeasurement && options.isQuick
   const tolerated = verdicts.filter(isTolerated).length
   if (tolerated > 0)
-    console.log(`\nNot held, but without effect on the exit status in a quick run: ${tolerated} rows.`)
+    console.log(`\nRows that were not held, but do not affect the exit status of a quick run: ${tolerated}.`)
   if (outDir !== undefined)
     writeDocument(
       resolve(outDir),

@@ -77,14 +77,14 @@ const introduction = `# Reliability
 
 What the service promises, and how it was tested. \`npm run reliability -- --out docs\` writes this page, in up to 60 minutes. Each section is one check, with the name that \`--only\` takes, and says when and with which commit it ran. Later changes are in the [changelog](../CHANGELOG.md).
 
-- Each row is one promise. It is *held* if no violation was found, or if the figure is within the bound that the row names. Otherwise the row is explained below the table.
+- Each row is one promise. It is *held* if no violation was found, or if the figure is within the bound that the row names. Otherwise the text below the table says why, if the figures do not.
 - A test cannot show that a promise is never broken. The figures show how much was tested.
 - The seed determines the random choices of a run, but not their timing. A second run with the same seed can behave differently.
 - Everything ran on one machine, with the load on the same cores. The figures are for comparison with other runs. They do not say what your machine can serve ([Performance](performance.md)).
 - *overload*: the promise is for the mix of requests that the row names. At several times the capacity in cached reads alone, rejections take most of the processor: limit the rate in the reverse proxy ([Overload](guides/running.md#overload)).
 - *slowCallers*: the 99th percentile (p99) of a caller is compared with its p99 without the slow callers. Below 10 ms, timers and the scheduler determine it.
 - *histories*: all requests of concurrent callers with their times and outcomes. An outcome is *known* (the response says what happened), *failed* (there was no effect) or *unknown* (the connection was lost, or the response says that it is unknown). A checker that knows only the interface compares them with the promises ([decision 58](decisions/0058-checked-histories.md)).
-- *crashes*: processes are killed, not the machine, and the files of the databases are in memory (\`/dev/shm\`). So these rows show that no confirmed change is lost when a process ends. That a change is on disk before the response is shown by the rows about disks, in which syncs fail or hang.
+- *crashes*: processes are killed, not the machine. The databases are in memory (\`/dev/shm\`) if it has space, and PostgreSQL runs with \`fsync=off\`. So these rows show that no confirmed change is lost when a process ends. On SQLite, the row about disks, in which syncs fail or hang, shows that a change is on disk before the response. On PostgreSQL, this is not tested here.
 
-Not tested here: slow callers on PostgreSQL (\`--engine postgres --only slowCallers\` does), loss of power, networks between machines, network file systems, asynchronous standbys, databases of more than a few thousand animals, macOS, Bun, containers and packages. The histories contain no event streams, webhooks, rate limits, categories and holds that expire: tests of their own check them. PostgreSQL is the version that \`npm ci\` installs, with a synchronous standby in *histories*.
+Not tested here: slow callers on PostgreSQL (\`--engine postgres --only slowCallers\` does), loss of power, networks between machines, network file systems, asynchronous standbys, databases of more than a few thousand animals, macOS, Bun, containers and packages. The histories do not check event streams, webhooks, rate limits, changes of categories, or holds that expire. Other tests do. PostgreSQL is the version that \`npm ci\` installs, with a synchronous standby in *histories*.
 `

@@ -4,7 +4,7 @@ import type { Lane } from './server/lanes.ts'
 
 /** See docs/decisions/0060-load-shedding.md. */
 const defaultInProgressMax = 100
-/** Then only `changesMin` changes can be in progress: searches fail when the search index is 5 seconds behind. */
+/** When the search index is this far behind, only `changesMin` changes can be in progress. At 5 seconds, searches fail. */
 const indexBehindMaxMs = 3_000
 const changesMin = 2
 const waitersMax = 1_000

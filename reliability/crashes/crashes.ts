@@ -1,3 +1,4 @@
+import { formatCount } from '../formatCount.ts'
 import type { Check, RunOptions, Verdict } from '../verdict.ts'
 import { runTests, type TestRun } from './runTests.ts'
 
@@ -44,7 +45,7 @@ const numbers = (
 ): string =>
   engines
     .map((engine) => {
-      const counts = words.map((word) => `${sum(runs, names[engine], word).toLocaleString('en-US')} ${word}`)
+      const counts = words.map((word) => `${formatCount(sum(runs, names[engine], word))} ${word}`)
       return `${names[engine]}: ${counts.join(', ')}`
     })
     .join('; ')

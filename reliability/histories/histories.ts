@@ -1,4 +1,5 @@
 import { assertHaproxyInstalled } from '../../test/failover/haproxy.ts'
+import { formatCount } from '../formatCount.ts'
 import type { Check, RunOptions, Verdict } from '../verdict.ts'
 import { isSuccess, requestOf } from './check/requests.ts'
 import { type Call, isFinal, type PromiseName, promises } from './history.ts'
@@ -87,10 +88,8 @@ function methodOf({ name, what, results }: Run): string {
   return `${histories} of ${callers} random callers of ${what} on ${name}: ${list.join(', ')}`
 }
 
-const number = (value: number): string => value.toLocaleString('en-US')
-
 const count = (calls: readonly Call[], kinds: readonly string[], is: (call: Call) => unknown): string =>
-  number(calls.filter((call) => kinds.includes(requestOf(call).kind) && is(call)).length)
+  formatCount(calls.filter((call) => kinds.includes(requestOf(call).kind) && is(call)).length)
 
 const hasStatus = (status: number) => (call: Call) => call.response?.status === status
 
@@ -99,14 +98,14 @@ type Results = readonly StageResult[]
 const callsOf = (results: Results): Call[] => results.flatMap(({ calls }) => calls)
 
 const found = (results: Results, what: 'animals' | 'operations' | 'events'): string =>
-  number(results.reduce((sum, { findings }) => sum + findings[what], 0))
+  formatCount(results.reduce((sum, { findings }) => sum + findings[what], 0))
 
 const figuresOf: Record<PromiseName, (results: Results) => string> = {
   responses(results) {
     const calls = callsOf(results)
     const all = Map.groupBy(calls, ({ outcome }) => outcome)
-    const of = (outcome: Call['outcome']) => `${number(all.get(outcome)?.length ?? 0)} ${outcome}`
-    return `${number(calls.length)} calls: ${of('known')}, ${of('failed')}, ${of('unknown')}`
+    const of = (outcome: Call['outcome']) => `${formatCount(all.get(outcome)?.length ?? 0)} ${outcome}`
+    return `${formatCount(calls.length)} calls: ${of('known')}, ${of('failed')}, ${of('unknown')}`
   },
   linearizable: (results) =>
     `${found(results, 'animals')} animals, ${found(results, 'operations')} operations`,

@@ -16,7 +16,7 @@ export type CallerGroup = {
   readonly perSecond: number
   /** Callers that send one request after another. */
   readonly callers?: number
-  /** Whether the service is asked after the load until it serves a request again. */
+  /** Whether to measure the time from the end of the load until a request is served. */
   readonly isRecoveryMeasured?: boolean
 }
 

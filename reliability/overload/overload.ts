@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sendOnce, serializeRequest } from '../../bench/load/client.ts'
 import { median, type Spread, spreadOf } from '../../bench/statistics.ts'
+import { formatCount } from '../formatCount.ts'
 import type { CallerGroup, GroupReport } from '../load/plan.ts'
 import { type Engine, mixedRequests, runArrivals, startTarget, type Target } from '../load/target.ts'
 import type { Check, RunOptions, Verdict } from '../verdict.ts'
@@ -15,7 +16,7 @@ const roundsMax = 5
 const secondsOfFactor = { full: 6, quick: 3 }
 const secondsOfShares = { full: 20, quick: 3 }
 const secondsOfCapacity = 3
-/** Of a flood with many keys: fewer than half of its requests have the same key. 11 do not divide the 10 kinds of requests. */
+/** Of a flood with many keys: fewer than half of its requests have the same key. 11 keys and 10 kinds of requests have no common divisor, so each key sends every kind. */
 const floodKeys = { valid: 6, madeUp: 5 }
 const warmUps = 2
 const callersOfCapacity = 64
@@ -83,9 +84,9 @@ async function runRound(target: Target, engine: Engine, { isQuick, log }: RunOpt
 }
 
 /**
- * What was served at four times the capacity, compared with the factor at which most was served: the lowest of the medians.
- * The most of each round would be too high: with figures that vary by a tenth, the highest of four exceeds their mean by a
- * tenth. Without the measured capacity: its callers wait for each other.
+ * What was served at four times the capacity, divided by what was served at each factor: the median of the rounds, of which
+ * the lowest counts. The best factor of each round would be too high: with figures that vary by a tenth, the highest of four
+ * exceeds their mean by a tenth. The measured capacity is no factor: its callers wait for each other.
  */
 function goodputRatio(rounds: readonly Round[]): Spread {
   const ratioTo = (index: number) => (round: Round) =>
@@ -178,7 +179,6 @@ function watchProbes({ server }: Target): { stop(): Promise<Probes> } {
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`
 const exactPercent = (share: number) => `${(100 * share).toFixed(1)} %`
-const formatCount = (value: number) => value.toLocaleString('en')
 
 function goodputVerdict(engine: Engine, rounds: readonly Round[]): Verdict {
   const ratio = goodputRatio(rounds)
@@ -194,7 +194,7 @@ function goodputVerdict(engine: Engine, rounds: readonly Round[]): Verdict {
     : 'A 503 had no Retry-After of at least a second.'
   return {
     promise: `Beyond its capacity the service still serves at least ${percent(goodputMin)} of its peak, in the median of the rounds (${engine})`,
-    method: `callers arrive at 0.5, 1, 2 and 4 times the capacity and give up after 2 s; 40 % searches, 20 % lists, 20 % single animals, 10 % creates, 10 % changes; 5,000 animals; ${rounds.length} rounds, compared with the factor at which most was served in the median of the rounds; every 503 has a Retry-After`,
+    method: `callers arrive at 0.5, 1, 2 and 4 times the capacity and give up after 2 s; 40 % searches, 20 % lists, 20 % single animals, 10 % creates, 10 % changes; 5,000 animals; ${rounds.length} rounds, compared with the factor for which the median ratio of the rounds is the lowest; every 503 has a Retry-After`,
     figures: `capacity ${capacity.value.toFixed(0)}/s (${range(capacity, (rate) => rate.toFixed(0))}), served at 4 times: ${exactPercent(ratio.value)} of the peak (${range(ratio, exactPercent)}); of ${formatCount(sum(({ sent }) => sent))} requests, ${formatCount(countOf('503'))} got a 503${rejectedAfter}, ${formatCount(countOf('timeout'))} timed out; requests were sent up to ${lateMs.toFixed(0)} ms late (p99)`,
     isHeld: problem === false,
     ...(problem !== false && { explanation: problem }),
@@ -215,7 +215,7 @@ function recoveryVerdict(engine: Engine, rounds: readonly Round[]): Verdict {
     promise: `It recovers within 2 s after the load ends (${engine})`,
     method:
       'a request on a new connection, again and again from the last arrival at four times the capacity on, until it is served',
-    figures: `served after at most ${longest.toFixed(0)} ms, in ${rounds.length} rounds`,
+    figures: `${longest === Number.POSITIVE_INFINITY ? 'not served within 10 s' : `served after at most ${longest.toFixed(0)} ms`}, in ${rounds.length} rounds`,
     isHeld: longest < recoveryMaxMs,
   }
 }

@@ -107,9 +107,12 @@ function verdictOf(
     method: `${plan.count} connections; p99 of a caller that reads ${callsPerSecond} times a second, median of rounds; at most ${p99FactorMax} times the p99 without these connections, or ${p99FloorMs} ms`,
     figures: `${opened} opened; ${cutOff}; p99 ${loadedMs.toFixed(1)} ms, without ${calmMs.toFixed(1)} ms${failed.length > 0 ? `; not served: ${JSON.stringify(failed)}` : ''}`,
     isHeld,
-    ...(!isHeld && { explanation: plan.explanation ?? busyMachine }),
+    ...(!isHeld && { explanation: isQuickEnough ? notServed : (plan.explanation ?? busyMachine) }),
   }
 }
+
+const notServed =
+  'Connections were not opened or not closed in time, or requests of the measured caller were not served: see the figures.'
 
 const busyMachine =
   'Other work on the machine delays the measured caller too. Repeat the check on a machine without other work.'

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { removeRunDirs } from '../../bench/data/databases.ts'
 import { cleanEnv, type Env, trackChild } from '../../bench/host/processes.ts'
+import { formatCount } from '../formatCount.ts'
 import type { Engine } from '../load/target.ts'
 import type { Check, RunOptions, Verdict } from '../verdict.ts'
 import { startSoakLoad } from './load.ts'
@@ -58,7 +59,6 @@ async function soakOn(engine: Engine, { isQuick, log }: RunOptions): Promise<Ver
     }
     await load.stop()
     const { requests, rejected, failed, delivered, streamed } = load.counts
-    const formatCount = (value: number) => value.toLocaleString('en')
     const slopes = slopesOf(samples)
     const max = isQuick ? quickGrowthMax : growthMax
     return {

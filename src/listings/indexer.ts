@@ -24,7 +24,7 @@ export class ListingIndexer extends Rounds<IndexerOptions> {
   /** When the first commit was made after the last read of the event log. */
   #committedAt: number | undefined
   #lastCommitAt = 0
-  /** Approximately when the oldest change was made that is not indexed, of those before the last read of the event log. */
+  /** Approximately when the oldest change was made that the index lacks, of those before the last read of the event log. */
   #pendingSince: number | undefined
 
   /**

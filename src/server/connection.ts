@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { RequestProblem } from '../api/request.ts'
 import type { NodeRequest } from './nodeAdapter.ts'
 import { PipelinedRequests } from './pipelinedRequests.ts'
+import { RestTimer } from './restTimer.ts'
 import type { ResumeQueue } from './resumeQueue.ts'
 import type { ConnectionCloseReason } from './server.ts'
 
@@ -44,14 +45,14 @@ export class Connection {
   #hasCompleted = false
   #isPauseScheduled = false
   #isStalled = false
-  /** Whether reading is paused because too many pipelined requests waited. */
+  /** Whether reading is paused because of waiting pipelined requests, and has not been resumed since. */
   #isHeld = false
+  /** Whether reading was paused at least once. */
+  #wasPaused = false
   #requests = 0
   /** The newest request, also while it waits. Released like `#last`. */
   #newest: NodeRequest | undefined
-  /** How many requests were complete when the time of the next one passed, if reading was paused. Node reports that only once. */
-  #countAtTimeout: number | undefined
-  #restTimer: NodeJS.Timeout | undefined
+  #restTimer: RestTimer | undefined
   #bytesRead = 0
   #idleSweeps = 0
   /** When its last response ended. */
@@ -81,9 +82,13 @@ export class Connection {
     return this.#waiting.weight
   }
 
-  /** Whether there may be requests behind the current one, which have been read or not. */
-  get mayHaveMoreRequests(): boolean {
-    return this.#waiting.length > 0 || this.#isHeld
+  get isStalled(): boolean {
+    return this.#isStalled
+  }
+
+  /** Whether the client may have sent something that has not been read. If it is closed then, the client is reset. */
+  get mayHaveUnread(): boolean {
+    return this.#waiting.length > 0 || this.#wasPaused
   }
 
   /** Whether no request has arrived completely so far. */
@@ -124,6 +129,7 @@ export class Connection {
   stall(): void {
     this.#isStalled = true
     this.#schedulePause()
+    this.#shared.resumeQueue.update()
   }
 
   /** The bytes that follow cannot be read. Complete requests get their responses first. */
@@ -133,8 +139,9 @@ export class Connection {
     // The body has a time of its own.
     if (problem === 'timeout' && this.#last?.isBodyTimed) return
     // Reading may be paused in the middle of a request: then the client is not slow.
-    if (problem === 'timeout' && (this.#isStalled || this.mayHaveMoreRequests)) {
-      this.#countAtTimeout = this.#completeCount
+    if (problem === 'timeout' && (this.#isStalled || this.#isHeld || this.#waiting.length > 0)) {
+      this.#restTimer?.clear()
+      this.#restTimer = new RestTimer(this.#shared.headersMs, () => this.#completeCount)
       return
     }
     const last = this.#newest
@@ -158,7 +165,7 @@ export class Connection {
   }
 
   close(): void {
-    clearTimeout(this.#restTimer)
+    this.#restTimer?.clear()
     this.#shared.resumeQueue.delete(this)
     this.#waiting.clear()
   }
@@ -169,7 +176,7 @@ export class Connection {
     this.#pauseOrResume()
   }
 
-  /** Called before a stream begins, which ends if its connection is paused. */
+  /** Called before a stream begins. It would end at once: a paused socket does not report that its client has left. */
   resumeForStream(): void {
     if (!this.#isHeld || this.#mustHold) return
     this.#shared.resumeQueue.delete(this)
@@ -234,18 +241,11 @@ export class Connection {
     if (this.#problem) return void socket.pause()
     if (this.#mustHold) this.#isHeld = true
     else if (this.#isHeld) this.#shared.resumeQueue.add(this)
-    if (this.#isStalled || this.#isHeld) return void socket.pause()
+    if (this.#isStalled || this.#isHeld) {
+      this.#wasPaused = true
+      return void socket.pause()
+    }
     if (socket.isPaused()) socket.resume()
-    if (this.#countAtTimeout !== undefined && this.#waiting.length === 0)
-      this.#limitRest(this.#countAtTimeout)
-  }
-
-  /** Reading has resumed, so the rest of the request has a time limit again. */
-  #limitRest(countAtTimeout: number): void {
-    this.#countAtTimeout = undefined
-    clearTimeout(this.#restTimer)
-    this.#restTimer = setTimeout(() => {
-      if (this.#completeCount === countAtTimeout) this.fail('timeout')
-    }, this.#shared.headersMs)
+    if (this.#waiting.length === 0) this.#restTimer?.start(() => this.fail('timeout'))
   }
 }

@@ -142,8 +142,8 @@ const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): bool
   host === undefined ? httpVersion === '1.0' : validHost.test(host)
 
 type PipelinedConnection = {
-  /** Whether there may be requests behind the current one. */
-  readonly mayHaveMoreRequests: boolean
+  /** Whether the client may have sent something that has not been read. */
+  readonly mayHaveUnread: boolean
   resumeForStream(): void
 }
 
@@ -169,7 +169,7 @@ export function writeResponse(
   if (stream) {
     connection?.resumeForStream()
     writeStream(stream, response)
-  } else if ((isComplete && !connection?.mayHaveMoreRequests) || response.socket === null || !isClosing)
+  } else if ((isComplete && !connection?.mayHaveUnread) || response.socket === null || !isClosing)
     response.end(body, isAscii ? 'latin1' : 'utf8')
   else {
     // Also if the response has no body.

@@ -7,7 +7,7 @@ const periodMs = 1_000
  */
 const callersMax = 10_000
 const callerLengthMax = 100
-/** With a line break, as no header can have it. */
+/** Contains a line break, so it differs from every header and address. */
 const otherCallers = '\n'
 
 class Period {
@@ -99,7 +99,7 @@ export class RecentRequests {
   }
 }
 
-/** The name that a name is counted with. */
+/** The name itself, or the one that stands for all callers that are not counted separately. */
 const entryName = (counts: ReadonlyMap<string, number>, name: string): string =>
   name.length <= callerLengthMax && (counts.size < callersMax || counts.has(name)) ? name : otherCallers
 

@@ -1,12 +1,18 @@
-/** While waiting requests together weigh more than this, a connection resumes only after a second in the queue. */
+/** The next connection resumes when the waiting requests of the one before weigh no more than this, or after a second in the queue. */
 const resumeWeightMax = 20
 /** Requests can wait for long: behind an event stream, for example. */
 const queueMaxMs = 1_000
 
-type Resumable = { resume(): void }
+type Resumable = {
+  resume(): void
+  /** The weight of its pipelined requests that wait. */
+  readonly waitingWeight: number
+  /** Whether its client does not read. */
+  readonly isStalled: boolean
+}
 
 /**
- * Connections whose reading is paused, because too many of their pipelined requests waited. They resume one after another.
+ * Connections whose reading is paused because of waiting pipelined requests. They resume one after another.
  * When all of them resumed at once, thousands of requests were parsed in one turn of the event loop and survived garbage
  * collections, which took a quarter of the time.
  */
@@ -15,6 +21,8 @@ export class ResumeQueue {
   #weight = 0
   /** By the time when they were added, the oldest first. */
   readonly #addedAt = new Map<Resumable, number>()
+  /** The connection that resumed last, while it is open. */
+  #resumed: Resumable | undefined
   #immediate: NodeJS.Immediate | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -24,31 +32,41 @@ export class ResumeQueue {
 
   addWeight(change: number): void {
     this.#weight += change
-    if (change < 0) this.#schedule()
+    if (change < 0) this.update()
   }
 
   add(connection: Resumable): void {
     if (this.#addedAt.has(connection)) return
     this.#addedAt.set(connection, performance.now())
-    this.#schedule()
+    this.update()
   }
 
   delete(connection: Resumable): void {
     this.#addedAt.delete(connection)
+    if (this.#resumed !== connection) return
+    this.#resumed = undefined
+    this.update()
   }
 
-  #schedule(): void {
+  /** Called when fewer requests of a connection wait, or its client does not read. */
+  update(): void {
     const [oldest] = this.#addedAt.values()
     if (oldest === undefined || this.#immediate) return
-    if (this.#weight <= resumeWeightMax) this.#immediate = setImmediate(this.#resumeIfFewWait)
+    if (this.#canResume) this.#immediate = setImmediate(this.#resumeIfPossible)
     else this.#timer ??= setTimeout(this.#resumeIfDue, Math.max(0, oldest + queueMaxMs - performance.now()))
   }
 
+  /** The requests of other connections do not matter: a client that does not read could have many for minutes. */
+  get #canResume(): boolean {
+    const before = this.#resumed
+    return before === undefined || before.isStalled || before.waitingWeight <= resumeWeightMax
+  }
+
   /** Runs after the requests of the connection before have been parsed. */
-  readonly #resumeIfFewWait = (): void => {
+  readonly #resumeIfPossible = (): void => {
     this.#immediate = undefined
-    if (this.#weight <= resumeWeightMax) this.#resumeNext()
-    else this.#schedule()
+    if (this.#canResume) this.#resumeNext()
+    else this.update()
   }
 
   /** The connection for which the timer was set may have been deleted. */
@@ -56,7 +74,7 @@ export class ResumeQueue {
     this.#timer = undefined
     const [oldest] = this.#addedAt.values()
     if (oldest !== undefined && performance.now() - oldest >= queueMaxMs) this.#resumeNext()
-    else this.#schedule()
+    else this.update()
   }
 
   #resumeNext(): void {
@@ -68,7 +86,8 @@ export class ResumeQueue {
     const [next] = this.#addedAt.keys()
     if (!next) return
     this.#addedAt.delete(next)
+    this.#resumed = next
     next.resume()
-    this.#schedule()
+    this.update()
   }
 }

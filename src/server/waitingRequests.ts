@@ -5,7 +5,7 @@ export type WaitBounds = {
   /** How long a request may wait during an overload. */
   readonly waitMaxMs: number
   /**
-   * An overload begins when at least one request has waited at all times for longer than this. It ends when the queue has been
+   * An overload begins when requests have been waiting without a break for longer than this. It ends when the queue has been
    * empty at least once and none was rejected for this time, or when the queue is often empty.
    */
   readonly burstMaxMs: number
@@ -19,7 +19,7 @@ const belowShareWaitFactor = 4
 const expectedWaitFactor = 0.5
 /** It is not an overload if requests waited for less than this part of the last one to two seconds. */
 const overloadRatioMin = 0.9
-/** Probes have no other bound. */
+/** The only bound for probes and for a burst. */
 const lengthMax = 10_000
 
 /**

@@ -54,8 +54,12 @@ describe('animals', () => {
       await dialog.getByLabel('Status').selectOption({ label: 'Available' })
       await dialog.getByRole('button', { name: 'Save' }).click()
       await row(page, 'Oliver').getByText('Available').waitFor()
-      const [saved] = await api('GET', `/pets?id=${id}`)
-      assert.deepEqual([saved.name, saved.categoryId, saved.status], ['Oliver', 2, 'available'])
+      // The row shows the change before it is saved.
+      const saved = await eventually('the change is saved', async () => {
+        const [pet] = await api('GET', `/pets?id=${id}`)
+        return pet.name === 'Oliver' && pet
+      })
+      assert.deepEqual([saved.categoryId, saved.status], [2, 'available'])
     })
   })
 

@@ -5,6 +5,7 @@ import { browserTest } from '../support/browser.ts'
 import { assertSoundInBoth, desktop, goTo, hostile, phone } from '../support/console.ts'
 import { addCategories } from '../support/consoleAnimals.ts'
 import { chooseFile, countOf, manyAnimals } from '../support/consoleImport.ts'
+import { eventually } from '../support/eventually.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole({}, addCategories)
@@ -81,10 +82,16 @@ describe('import', () => {
       const dialog = page.getByRole('dialog', { name: 'Stop the import?' })
       await dialog.getByRole('button', { name: 'Stop' }).click()
       await page.getByText('Choose a CSV file').waitFor()
-      const imports: { state: string }[] = await api('GET', '/imports')
-      assert.ok(imports.every(({ state }) => state === 'applied'))
+      await importsAreDiscarded()
     }),
   )
+
+  /** The screen changes before the import is discarded. */
+  const importsAreDiscarded = () =>
+    eventually('the import is discarded', async () => {
+      const imports: { state: string }[] = await api('GET', '/imports')
+      return imports.every(({ state }) => state === 'applied')
+    })
 
   /** Another person has uploaded a file. Then this one chooses a file. */
   async function chooseAfterOther(page: Page) {
@@ -117,8 +124,7 @@ describe('import', () => {
       await page.getByText('Theirs').waitFor()
       await page.getByRole('button', { name: 'Discard' }).click()
       await page.getByText('Choose a CSV file').waitFor()
-      const imports: { state: string }[] = await api('GET', '/imports')
-      assert.ok(imports.every(({ state }) => state === 'applied'))
+      await importsAreDiscarded()
     }),
   )
 

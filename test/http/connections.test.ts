@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { BlockList, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { describe, type TestContext, test } from 'node:test'
@@ -180,6 +181,35 @@ test('a stop lets clients with many pipelined requests read their last response'
     assert.match(last, /^Connection: close$/m)
   }
   await stopped
+})
+
+test('a stop lets a client that sent a request while it did not read have all responses', async (t) => {
+  const sockets: Socket[] = []
+  const note = (message: unknown) => void sockets.push((message as { socket: Socket }).socket)
+  subscribe('net.server.socket', note)
+  t.after(() => unsubscribe('net.server.socket', note))
+  // More than the buffers of the system.
+  const body = 'x'.repeat(20_000_000)
+  const listener = await listen(
+    handlers(({ target }) => (target === '/large' ? body : 'small')),
+    anywhere,
+    bounds,
+  )
+  const requestOf = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`
+  const caller = connect({ host: '127.0.0.1', port: listener.port })
+  caller.pause()
+  caller.write(requestOf('/large') + requestOf('/second'))
+  const socket = await eventually('the response is not read', () =>
+    sockets.find((one) => one.remotePort === caller.localPort && one.isPaused()),
+  )
+  caller.write(requestOf('/third'))
+  const stopped = listener.stop()
+  let received = ''
+  for await (const chunk of caller) received += chunk
+  assert.ok(received.length > body.length && received.endsWith('small'), `${received.length} characters`)
+  caller.destroy()
+  await stopped
+  assert.ok(socket.destroyed)
 })
 
 test('a connection that is idle for long is closed, and no other', async () => {

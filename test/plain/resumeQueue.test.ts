@@ -8,18 +8,33 @@ function queueOf(names: string, requestsOfOne = 0) {
   const queue = new ResumeQueue()
   const resumed: string[] = []
   const connections = Array.from(names, (name) => ({
+    waitingWeight: 0,
+    isStalled: false,
     resume() {
       resumed.push(name)
-      setImmediate(() => queue.addWeight(requestsOfOne))
+      setImmediate(() => this.serve(-requestsOfOne))
+    },
+    serve(count: number) {
+      this.waitingWeight -= count
+      queue.addWeight(-count)
+    },
+    stall() {
+      this.isStalled = true
+      queue.update()
     },
   }))
   for (const connection of connections) queue.add(connection)
-  return { queue, resumed, connections }
+  const [first] = connections as [(typeof connections)[0]]
+  return { queue, resumed, connections, first }
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn()
 }
 
 test('one connection resumes in a turn, in the order in which they were added', async () => {
-  const { queue, resumed, connections } = queueOf('abc')
-  queue.add(connections[0] as (typeof connections)[0])
+  const { queue, resumed, first } = queueOf('abc')
+  queue.add(first)
   assert.equal(resumed.join(''), '')
   for (const expected of ['a', 'ab', 'abc', 'abc']) {
     await nextTurn()
@@ -27,14 +42,39 @@ test('one connection resumes in a turn, in the order in which they were added', 
   }
 })
 
-test('while the requests of one wait, the next one does not resume until few wait', async () => {
-  const { queue, resumed } = queueOf('ab', 400)
-  for (let turn = 0; turn < 5; turn++) await nextTurn()
+test('while many requests of one wait, the next one does not resume', async () => {
+  const { resumed, first } = queueOf('ab', 400)
+  await turns(5)
   assert.equal(resumed.join(''), 'a')
-  queue.addWeight(-379)
+  first.serve(379)
   await nextTurn()
   assert.equal(resumed.join(''), 'a')
-  queue.addWeight(-1)
+  first.serve(1)
+  await nextTurn()
+  assert.equal(resumed.join(''), 'ab')
+})
+
+test('requests of a connection that does not resume delay no other', async () => {
+  const { queue, resumed } = queueOf('abc')
+  queue.addWeight(1_000)
+  await turns(3)
+  assert.equal(resumed.join(''), 'abc')
+})
+
+test('a connection whose client does not read delays no other', async () => {
+  const { resumed, first } = queueOf('ab', 400)
+  await turns(5)
+  assert.equal(resumed.join(''), 'a')
+  first.stall()
+  await nextTurn()
+  assert.equal(resumed.join(''), 'ab')
+})
+
+test('a connection that is closed delays no other', async () => {
+  const { queue, resumed, first } = queueOf('ab', 400)
+  await turns(5)
+  assert.equal(resumed.join(''), 'a')
+  queue.delete(first)
   await nextTurn()
   assert.equal(resumed.join(''), 'ab')
 })
@@ -50,35 +90,41 @@ function mockTime(t: TestContext): (ms: number) => void {
   }
 }
 
-test('while many wait for long, no connection is paused for more than a second', async (t) => {
+test('while many requests of one wait for long, no other is paused for more than a second', async (t) => {
   const pass = mockTime(t)
-  const { queue, resumed } = queueOf('')
-  queue.addWeight(1_000)
-  const add = (names: string) => {
-    for (const name of names) queue.add({ resume: () => resumed.push(name) })
-  }
-  add('abc')
+  const { queue, resumed, connections } = queueOf('abcde', 400)
+  const [, , , , last] = connections
+  if (last) queue.delete(last)
+  await turns(5)
+  assert.equal(resumed.join(''), 'a')
   pass(600)
-  add('d')
+  if (last) queue.add(last)
   pass(399)
-  assert.equal(resumed.join(''), '')
-  for (let ms = 0; ms < 5; ms++) pass(1)
-  assert.equal(resumed.join(''), 'abc')
-  pass(594)
-  assert.equal(resumed.join(''), 'abc')
-  pass(3)
+  assert.equal(resumed.join(''), 'a')
+  // Each one has many requests that wait, so the next one resumes when its own second has passed.
+  for (let ms = 0; ms < 5; ms++) {
+    pass(1)
+    await turns(2)
+  }
   assert.equal(resumed.join(''), 'abcd')
+  pass(594)
+  await turns(2)
+  assert.equal(resumed.join(''), 'abcd')
+  pass(3)
+  assert.equal(resumed.join(''), 'abcde')
 })
 
 test('one connection resumes in a turn, also if one of them has waited for long', async (t) => {
   const pass = mockTime(t)
-  const { queue, resumed } = queueOf('')
-  queue.addWeight(1_000)
-  for (const name of 'abcd') queue.add({ resume: () => resumed.push(name) })
-  queue.addWeight(-1_000)
-  pass(1_001)
+  const { resumed, first } = queueOf('abcd')
+  await nextTurn()
+  first.serve(-1_000)
+  await turns(3)
   assert.equal(resumed.join(''), 'a')
-  for (const expected of ['ab', 'abc', 'abcd']) {
+  first.serve(1_000)
+  pass(1_001)
+  assert.equal(resumed.join(''), 'ab')
+  for (const expected of ['abc', 'abcd']) {
     await nextTurn()
     assert.equal(resumed.join(''), expected)
   }
@@ -87,6 +133,6 @@ test('one connection resumes in a turn, also if one of them has waited for long'
 test('a connection that was closed does not resume', async () => {
   const { queue, resumed, connections } = queueOf('ab')
   for (const connection of connections) queue.delete(connection)
-  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  await turns(3)
   assert.deepEqual(resumed, [])
 })

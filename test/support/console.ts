@@ -57,6 +57,8 @@ export async function assertSoundInBoth(opened: PageVisit, name: string): Promis
 }
 
 export async function assertFits(page: Page): Promise<void> {
+  // Before that, the stylesheet may be missing.
+  await page.waitForLoadState()
   const overflows = await page.evaluate<number[]>(
     `[document.documentElement, ...document.querySelectorAll('main.content')]
       .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)`,
