@@ -178,14 +178,18 @@ function watchProbes({ server }: Target): { stop(): Promise<Probes> } {
 }
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`
+const totalOf = (reports: readonly GroupReport[], count: (report: GroupReport) => number) =>
+  formatCount(reports.reduce((sum, report) => sum + count(report), 0))
 const exactPercent = (share: number) => `${(100 * share).toFixed(1)} %`
 
 function goodputVerdict(engine: Engine, rounds: readonly Round[]): Verdict {
   const ratio = goodputRatio(rounds)
   const capacity = spreadOf(rounds.map((round) => round.capacity))
   const lasts = rounds.map(atFourTimes)
-  const sum = (of: (report: GroupReport) => number) => lasts.reduce((total, one) => total + of(one), 0)
-  const countOf = (outcome: string) => sum(({ statuses }) => statuses[outcome] ?? 0)
+  const sent = totalOf(lasts, (report) => report.sent)
+  const rejected = totalOf(lasts, ({ statuses }) => statuses['503'] ?? 0)
+  const all = rounds.flatMap(({ reports }) => reports)
+  const lost = totalOf(all, ({ statuses: { timeout = 0, closed = 0 } }) => timeout + closed)
   const rejectedMs = lasts.flatMap(({ rejectedP50Ms }) => rejectedP50Ms ?? [])
   const rejectedAfter = rejectedMs.length === 0 ? '' : ` (median after ${median(rejectedMs).toFixed(0)} ms)`
   const lateMs = Math.max(...lasts.map(({ lateP99Ms }) => lateP99Ms))
@@ -195,7 +199,7 @@ function goodputVerdict(engine: Engine, rounds: readonly Round[]): Verdict {
   return {
     promise: `Beyond its capacity the service still serves at least ${percent(goodputMin)} of its peak, in the median of the rounds (${engine})`,
     method: `callers arrive at 0.5, 1, 2 and 4 times the capacity and give up after 2 s; 40 % searches, 20 % lists, 20 % single animals, 10 % creates, 10 % changes; 5,000 animals; ${rounds.length} rounds, compared with the factor for which the median ratio of the rounds is the lowest; every 503 has a Retry-After`,
-    figures: `capacity ${capacity.value.toFixed(0)}/s (${range(capacity, (rate) => rate.toFixed(0))}), served at 4 times: ${exactPercent(ratio.value)} of the peak (${range(ratio, exactPercent)}); of ${formatCount(sum(({ sent }) => sent))} requests, ${formatCount(countOf('503'))} got a 503${rejectedAfter}, ${formatCount(countOf('timeout'))} timed out; requests were sent up to ${lateMs.toFixed(0)} ms late (p99)`,
+    figures: `capacity ${capacity.value.toFixed(0)}/s (${range(capacity, (rate) => rate.toFixed(0))}), served at 4 times: ${exactPercent(ratio.value)} of the peak (in single rounds ${range(ratio, exactPercent)}); of ${sent} requests then, ${rejected} got a 503${rejectedAfter}; at all factors together, ${lost} timed out or lost their connection; requests were sent up to ${lateMs.toFixed(0)} ms late (p99)`,
     isHeld: problem === false,
     ...(problem !== false && { explanation: problem }),
   }

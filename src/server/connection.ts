@@ -129,7 +129,6 @@ export class Connection {
   stall(): void {
     this.#isStalled = true
     this.#schedulePause()
-    this.#shared.resumeQueue.update()
   }
 
   /** The bytes that follow cannot be read. Complete requests get their responses first. */

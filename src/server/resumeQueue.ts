@@ -1,7 +1,10 @@
-/** The next connection resumes when the waiting requests of the one before weigh no more than this, or after a second in the queue. */
+/** The next connection resumes when the waiting requests of the one before weigh no more than this, or when it is due. */
 const resumeWeightMax = 20
 /** Requests can wait for long: behind an event stream, for example. */
 const queueMaxMs = 1_000
+/** While the client of the connection before does not read. */
+const stalledMaxMs = 50
+const checkMs = 50
 
 type Resumable = {
   resume(): void
@@ -32,49 +35,51 @@ export class ResumeQueue {
 
   addWeight(change: number): void {
     this.#weight += change
-    if (change < 0) this.update()
+    if (change < 0) this.#update()
   }
 
   add(connection: Resumable): void {
     if (this.#addedAt.has(connection)) return
     this.#addedAt.set(connection, performance.now())
-    this.update()
+    this.#update()
   }
 
   delete(connection: Resumable): void {
     this.#addedAt.delete(connection)
     if (this.#resumed !== connection) return
     this.#resumed = undefined
-    this.update()
+    this.#update()
   }
 
-  /** Called when fewer requests of a connection wait, or its client does not read. */
-  update(): void {
-    const [oldest] = this.#addedAt.values()
-    if (oldest === undefined || this.#immediate) return
+  #update(): void {
+    if (this.#addedAt.size === 0 || this.#immediate) return
     if (this.#canResume) this.#immediate = setImmediate(this.#resumeIfPossible)
-    else this.#timer ??= setTimeout(this.#resumeIfDue, Math.max(0, oldest + queueMaxMs - performance.now()))
+    else this.#timer ??= setTimeout(this.#resumeIfDue, checkMs)
   }
 
   /** The requests of other connections do not matter: a client that does not read could have many for minutes. */
   get #canResume(): boolean {
-    const before = this.#resumed
-    return before === undefined || before.isStalled || before.waitingWeight <= resumeWeightMax
+    return (this.#resumed?.waitingWeight ?? 0) <= resumeWeightMax
+  }
+
+  /** Whether the oldest one has waited for too long. */
+  get #isDue(): boolean {
+    const [oldest] = this.#addedAt.values()
+    const maxMs = this.#resumed?.isStalled ? stalledMaxMs : queueMaxMs
+    return oldest !== undefined && performance.now() - oldest >= maxMs
   }
 
   /** Runs after the requests of the connection before have been parsed. */
   readonly #resumeIfPossible = (): void => {
     this.#immediate = undefined
     if (this.#canResume) this.#resumeNext()
-    else this.update()
+    else this.#update()
   }
 
-  /** The connection for which the timer was set may have been deleted. */
   readonly #resumeIfDue = (): void => {
     this.#timer = undefined
-    const [oldest] = this.#addedAt.values()
-    if (oldest !== undefined && performance.now() - oldest >= queueMaxMs) this.#resumeNext()
-    else this.update()
+    if (this.#isDue) this.#resumeNext()
+    else this.#update()
   }
 
   #resumeNext(): void {
@@ -88,6 +93,6 @@ export class ResumeQueue {
     this.#addedAt.delete(next)
     this.#resumed = next
     next.resume()
-    this.update()
+    this.#update()
   }
 }

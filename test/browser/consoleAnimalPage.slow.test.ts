@@ -97,10 +97,14 @@ describe('the page of an animal', () => {
   })
 
   browserTest('orders photos by dragging', async () => {
-    const id = await addPet('Dragged')
+    const id = await addPet('Dragged', { description: 'Calm.' })
     for (const alt of ['first', 'second', 'third']) await addPhoto(id, alt)
     await withPage(id, async ({ page }) => {
       const tile = (alt: string) => page.getByRole('listitem').filter({ hasText: alt })
+      // Nothing is added to a field by dropping a photo on it.
+      const description = page.getByRole('textbox', { name: 'Description' })
+      await tile('first').dragTo(description)
+      assert.equal(await description.inputValue(), 'Calm.')
       await tile('first').dragTo(tile('third'))
       await eventually('the order', async () => (await photosOf(id))[2]?.alt === 'first')
       const shown = async () => String(await photoTexts(page)) === 'second,third,first'

@@ -107,6 +107,31 @@ describe('import', () => {
     return other.json.id as string
   }
 
+  browserTest('a file that is chosen early is kept, also if another import is found then', () =>
+    visit('animals', async ({ page }) => {
+      const release = Promise.withResolvers<void>()
+      const other = await service.request('POST', '/v1/imports', {
+        key: service.operatorKey,
+        headers: { 'content-type': 'text/csv' },
+        body: 'name,category\nTheirs,Dogs',
+      })
+      await page.route('**/v1/imports', async (route) => {
+        if (route.request().method() === 'GET') await release.promise
+        await route.continue()
+      })
+      const listed = page.waitForRequest('**/v1/imports')
+      await goTo(page, 'import')
+      await listed
+      await chooseFile(page, 'name,category\nMine,Dogs')
+      const answered = page.waitForResponse('**/v1/imports')
+      release.resolve()
+      await answered
+      await page.getByText('Only one import is possible at a time.', { exact: false }).waitFor()
+      await page.getByText('animals.csv').waitFor()
+      await service.request('DELETE', `/v1/imports/${other.json.id}`, { key: service.operatorKey })
+    }),
+  )
+
   browserTest('the file of another person can be shown, and stays when the screen is left', () =>
     visit('import', async (opened) => {
       const { page } = opened

@@ -56,7 +56,8 @@ export class ImportModel {
     const { signal } = this.#ending
     try {
       const unfinished = (await store.imports.list({ signal })).find(({ state }) => state !== 'applied')
-      if (unfinished) await this.show(unfinished)
+      // The person may have chosen a file since.
+      if (unfinished && this.file.value === undefined) await this.show(unfinished)
     } catch (thrown) {
       this.#fail(thrown)
     }

@@ -19,6 +19,9 @@ type PhotoTileProps = {
   onDescribe(): void
 }
 
+/** Text could be dropped into a field, such as the description. */
+const dragType = 'application/x-petstore-photo'
+
 /** One photo. It is moved by dragging, with its buttons, or with the arrow keys. */
 export function PhotoTile(props: PhotoTileProps) {
   const { photos, photo, place, count, isDragged, isTarget, onDrag, onOver, onDescribe } = props
@@ -53,7 +56,7 @@ export function PhotoTile(props: PhotoTileProps) {
       class={`photo ${isDragged ? 'photo-dragged' : ''} ${isTarget ? 'photo-target' : ''}`}
       draggable
       onDragStart={(event) => {
-        event.dataTransfer?.setData('text/plain', name)
+        event.dataTransfer?.setData(dragType, photo.id)
         onDrag(photo)
       }}
       onDragEnd={() => onDrag(undefined)}
