@@ -86,9 +86,9 @@ export class Connection {
     return this.#isStalled
   }
 
-  /** Whether the client may have sent something that has not been read. If it is closed then, the client is reset. */
+  /** Whether the client may have sent something that has not been read. Closing the socket at once would then reset it. */
   get mayHaveUnread(): boolean {
-    return this.#waiting.length > 0 || this.#wasPaused
+    return this.#waiting.length > 0 || this.#wasPaused || this.#problem !== undefined
   }
 
   /** Whether no request has arrived completely so far. */
@@ -128,6 +128,8 @@ export class Connection {
    */
   stall(): void {
     this.#isStalled = true
+    // It cannot resume now. It is added again when the client has read.
+    this.#shared.resumeQueue.remove(this)
     this.#schedulePause()
   }
 
@@ -165,7 +167,7 @@ export class Connection {
 
   close(): void {
     this.#restTimer?.clear()
-    this.#shared.resumeQueue.delete(this)
+    this.#shared.resumeQueue.close(this)
     this.#waiting.clear()
   }
 
@@ -178,7 +180,7 @@ export class Connection {
   /** Called before a stream begins. It would end at once: a paused socket does not report that its client has left. */
   resumeForStream(): void {
     if (!this.#isHeld || this.#mustHold) return
-    this.#shared.resumeQueue.delete(this)
+    this.#shared.resumeQueue.remove(this)
     this.resume()
   }
 
@@ -239,9 +241,10 @@ export class Connection {
     if (socket.destroyed || socket.writableEnded) return
     if (this.#problem) return void socket.pause()
     if (this.#mustHold) this.#isHeld = true
-    else if (this.#isHeld) this.#shared.resumeQueue.add(this)
+    else if (this.#isHeld && !this.#isStalled) this.#shared.resumeQueue.add(this)
     if (this.#isStalled || this.#isHeld) {
       this.#wasPaused = true
+      this.#restTimer?.clear()
       return void socket.pause()
     }
     if (socket.isPaused()) socket.resume()

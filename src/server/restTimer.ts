@@ -1,4 +1,4 @@
-/** Limits the rest of a request whose time passed while reading was paused: Node reports that only once. */
+/** Limits the rest of a request whose time passed while reading was paused: Node reports that only once for each request. */
 export class RestTimer {
   readonly #ms: number
   readonly #completeCount: () => number
@@ -12,14 +12,16 @@ export class RestTimer {
     this.#countAtTimeout = completeCount()
   }
 
-  /** Called when reading has resumed. */
+  /** Called when reading has resumed. It has no effect while the timer runs, or after it has run. */
   start(onTimeout: () => void): void {
     this.#timer ??= setTimeout(() => {
       if (this.#completeCount() === this.#countAtTimeout) onTimeout()
     }, this.#ms)
   }
 
+  /** Called when reading is paused again. */
   clear(): void {
     clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 }

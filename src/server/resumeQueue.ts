@@ -1,9 +1,10 @@
 /** The next connection resumes when the waiting requests of the one before weigh no more than this, or when it is due. */
 const resumeWeightMax = 20
-/** Requests can wait for long: behind an event stream, for example. */
+/** A connection is due after this time in the queue: the requests of the one before can wait for long, behind a stream for example. */
 const queueMaxMs = 1_000
-/** While the client of the connection before does not read. */
+/** The same, while the client of the one before does not read. */
 const stalledMaxMs = 50
+/** How often to look whether that client reads. */
 const checkMs = 50
 
 type Resumable = {
@@ -44,8 +45,12 @@ export class ResumeQueue {
     this.#update()
   }
 
-  delete(connection: Resumable): void {
+  remove(connection: Resumable): void {
     this.#addedAt.delete(connection)
+  }
+
+  close(connection: Resumable): void {
+    this.remove(connection)
     if (this.#resumed !== connection) return
     this.#resumed = undefined
     this.#update()
@@ -54,7 +59,7 @@ export class ResumeQueue {
   #update(): void {
     if (this.#addedAt.size === 0 || this.#immediate) return
     if (this.#canResume) this.#immediate = setImmediate(this.#resumeIfPossible)
-    else this.#timer ??= setTimeout(this.#resumeIfDue, checkMs)
+    else this.#timer ??= setTimeout(this.#resumeIfDue, Math.min(checkMs, Math.max(0, this.#dueInMs)))
   }
 
   /** The requests of other connections do not matter: a client that does not read could have many for minutes. */
@@ -62,11 +67,11 @@ export class ResumeQueue {
     return (this.#resumed?.waitingWeight ?? 0) <= resumeWeightMax
   }
 
-  /** Whether the oldest one has waited for too long. */
-  get #isDue(): boolean {
-    const [oldest] = this.#addedAt.values()
+  /** The time until the oldest one is due. */
+  get #dueInMs(): number {
+    const [oldest = Number.POSITIVE_INFINITY] = this.#addedAt.values()
     const maxMs = this.#resumed?.isStalled ? stalledMaxMs : queueMaxMs
-    return oldest !== undefined && performance.now() - oldest >= maxMs
+    return oldest + maxMs - performance.now()
   }
 
   /** Runs after the requests of the connection before have been parsed. */
@@ -78,7 +83,7 @@ export class ResumeQueue {
 
   readonly #resumeIfDue = (): void => {
     this.#timer = undefined
-    if (this.#isDue) this.#resumeNext()
+    if (this.#dueInMs <= 0) this.#resumeNext()
     else this.#update()
   }
 

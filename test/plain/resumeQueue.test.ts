@@ -61,7 +61,7 @@ test('a connection that is closed delays no other', async () => {
   const { queue, resumed, first } = queueOf('ab', 400)
   await turns(5)
   assert.equal(resumed.join(''), 'a')
-  queue.delete(first)
+  queue.close(first)
   await nextTurn()
   assert.equal(resumed.join(''), 'ab')
 })
@@ -81,7 +81,7 @@ test('while many requests of one wait for long, no other is paused for more than
   const pass = mockTime(t)
   const { queue, resumed, connections } = queueOf('abcd', 400)
   const last = connections[3] as (typeof connections)[3]
-  queue.delete(last)
+  queue.remove(last)
   await turns(5)
   pass(600)
   queue.add(last)
@@ -93,11 +93,14 @@ test('while many requests of one wait for long, no other is paused for more than
   }
   await passSlowly(350)
   assert.equal(resumed.join(''), 'a')
-  await passSlowly(150)
+  // Both are due, one after another.
+  await passSlowly(50)
+  pass(1)
+  await turns(2)
   assert.equal(resumed.join(''), 'abc')
-  await passSlowly(450)
+  await passSlowly(500)
   assert.equal(resumed.join(''), 'abc')
-  await passSlowly(150)
+  await passSlowly(100)
   assert.equal(resumed.join(''), 'abcd')
 })
 
@@ -130,7 +133,7 @@ test('one connection resumes in a turn, also if one of them has waited for long'
 
 test('a connection that was closed does not resume', async () => {
   const { queue, resumed, connections } = queueOf('ab')
-  for (const connection of connections) queue.delete(connection)
+  for (const connection of connections) queue.close(connection)
   await turns(3)
   assert.deepEqual(resumed, [])
 })

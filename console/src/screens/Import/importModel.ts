@@ -68,8 +68,12 @@ export class ImportModel {
     this.file.value = undefined
     this.error.value = undefined
     this.other.value = undefined
-    if (state !== 'ready') this.startedId.value = id
-    else this.preview.value = await store.imports.get(id, { signal })
+    if (state !== 'ready') {
+      this.startedId.value = id
+      return
+    }
+    const found = await store.imports.get(id, { signal })
+    if (this.file.value === undefined) this.preview.value = found
   }
 
   choose(file: File): Promise<void> {

@@ -19,7 +19,7 @@ type PhotoTileProps = {
   onDescribe(): void
 }
 
-/** Text could be dropped into a field, such as the description. */
+/** Not `text/plain`: a browser would add such text to a field on which the photo is dropped. */
 const dragType = 'application/x-petstore-photo'
 
 /** One photo. It is moved by dragging, with its buttons, or with the arrow keys. */
