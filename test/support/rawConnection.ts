@@ -36,11 +36,14 @@ export async function openRawConnection(base: string, ...writes: string[]): Prom
   for (const part of writes) socket.write(part)
 
   async function response() {
+    // Looking at the text after each chunk would copy all of it each time.
+    let lengthMin = 0
     for (;;) {
-      const whole = completeResponse(rest)
-      if (whole) {
-        rest = rest.slice(whole.length)
-        return whole
+      const next = rest.length >= lengthMin ? parseResponse(rest) : undefined
+      if (next) lengthMin = next.length
+      if (next && rest.length >= next.length) {
+        rest = rest.slice(next.length)
+        return next
       }
       if (socket.closed) throw new Error(`The connection ended after: ${rest}`, { cause: error })
       await Promise.race([new Promise((resolve) => socket.once('data', resolve)), closed])
@@ -50,12 +53,12 @@ export async function openRawConnection(base: string, ...writes: string[]): Prom
   return { socket, openedAt, received: () => chunks.join(''), response, closed }
 }
 
-function completeResponse(text: string) {
+/** The first response, of which the body may not be complete. Undefined if its head is not. */
+function parseResponse(text: string) {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
   const head = text.slice(0, headEnd)
   const bodyLength = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
   const length = headEnd + 4 + bodyLength
-  if (text.length < length) return undefined
   return { status: Number(head.split(' ')[1]), head, body: text.slice(headEnd + 4, length), length }
 }
