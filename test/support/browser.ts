@@ -98,6 +98,7 @@ async function prepareBrowser(folder: string): Promise<Prepared> {
   if (found === undefined) throw new Error(`${noBrowserReason} ${installHint}`)
   if (found.kind === 'installed') return { executablePath: found.path, args: quiet }
   const { default: chromium } = await import('@sparticuz/chromium')
+  chromium.setGraphicsMode = false
   // The package unpacks into the folder for temporary files and trusts what it finds there: give it an empty one.
   const { TMPDIR } = process.env
   process.env.TMPDIR = folder
