@@ -60,6 +60,11 @@ export class CsvFile {
     return this.#columns?.used.some(({ fields }) => fields.includes('externalId')) ?? false
   }
 
+  /** Another import of the file changes its animals, instead of adding them again. */
+  get canRecognizeAnimals(): boolean {
+    return this.hasExternalIds || (this.#columns?.used.some(({ fields }) => fields.includes('id')) ?? false)
+  }
+
   get categoryIds(): CategoryIds {
     return this.#categoryIds
   }

@@ -12,7 +12,7 @@ export const usualHeadings: readonly (readonly [field: ImportField, headings: st
   ['status', 'status, adoption status, availability'],
   [
     'externalId',
-    'external id, animal id, animal number, animal no, animal code, intake number, intake no, shelter id, shelter number, shelter code, pet id, reference, ref, number, no, code, id number',
+    'external id, animal id, animal number, animal no, animal code, intake number, intake no, shelter id, shelter number, shelter no, shelter code, pet id, reference, ref, number, no, code, id number',
   ],
   ['adoptedOn', 'adopted on, adoption date, date adopted, date of adoption'],
   ['breeds', 'primary breed, main breed, breed 1, breed, breeds'],

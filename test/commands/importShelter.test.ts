@@ -76,6 +76,26 @@ describe('a messy spreadsheet', { concurrency: 2 }, () => {
   })
 })
 
+test('a file without external ids is imported with a warning, which a file with them does not get', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const warning =
+    'No column has the external id: importing this file again would add all its animals again. --external-id names the column.'
+  const run = async (file: string, ...options: string[]) =>
+    lines(await cli.ok(['import', '--format', 'csv', '--create-categories', ...options], file)).slice(1)
+  const withoutIds = csv('Name,Kind,Paw No.', 'Milo,Dogs,1')
+  assert.deepEqual(await run(withoutIds, '--dry-run'), [
+    'Would add 1 category: Dogs.',
+    'Columns that are not used: Paw No.',
+    warning,
+    'Columns that are used: Name (name), Kind (species).',
+  ])
+  const notUsed = 'Columns that are not used: Paw No.'
+  assert.deepEqual(await run(withoutIds), ['Added 1 category: Dogs.', notUsed, warning])
+  assert.deepEqual(await run(withoutIds, '--external-id', 'Paw No.'), [])
+  assert.deepEqual(await run(csv('Name,Kind,Shelter No.', 'Luna,Dogs,2')), [])
+  assert.deepEqual(await run(csv('id,name,categoryId', '7,Otto,1')), [])
+})
+
 describe('the columns of version 1.0', { concurrency: 2 }, () => {
   test('keep their meaning: id is the id here, and a name keeps its spaces', async (t) => {
     const cli = await cliOnNewDatabase(t)

@@ -111,7 +111,10 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
       `${unlisting} ${counted(unlisted, 'animal')} that the file does not have any more.`,
     photos &&
       `Photos: ${photos.added} added, ${photos.unchanged} unchanged, ${photos.removed} removed, ${photos.failed} could not be imported.`,
-    unused.length > 0 && `Columns that are not used: ${unused.join(', ')}.`,
+    unused.length > 0 && `Columns that are not used: ${unused.join(', ').replace(/\.?$/, '.')}`,
+    file.columns &&
+      !file.canRecognizeAnimals &&
+      'No column has the external id: importing this file again would add all its animals again. --external-id names the column.',
   ]
 }
 

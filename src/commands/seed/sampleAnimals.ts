@@ -8,7 +8,7 @@ export const sampleAnimals: readonly SampleAnimal[] = [
     facts: { size: 'small', coat: 'curly', minChildAge: 6, goodWith: goodWith('yes', 'yes', 'yes') },
     photos: ['sit meadow playful ball', 'basket garden happy', 'lie sofa sleepy', 'close room curious'],
     description:
-      'Waffles is four months old. He either runs or sleeps. He loves everyone he meets and carries his ball to each of them. He is learning to walk on a leash, and would like a family with time for puppy school.',
+      'Waffles is a puppy, and nothing is boring to him. He either runs or sleeps. He loves everyone he meets and carries his ball to each of them. He is learning to walk on a leash, and would like a family with time for puppy school.',
   },
   {
     ...animal('cat', 'Clementine', 'female', 38, 120, ['Domestic Shorthair'], ['Orange']),
