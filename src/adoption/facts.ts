@@ -1,3 +1,4 @@
+import { counted, describeAge } from '../profiles/age.ts'
 import type { AgeGroup } from '../profiles/profile.ts'
 import type { PublicProfile } from './animal.ts'
 
@@ -21,8 +22,6 @@ const coatWords = {
   curly: 'Curly',
 }
 
-const counted = (count: number, unit: string): string => `${count}\u00a0${unit}${count === 1 ? '' : 's'}`
-
 export const capitalized = (text: string): string => {
   const [first = '', ...rest] = text
   return first.toUpperCase() + rest.join('')
@@ -30,18 +29,7 @@ export const capitalized = (text: string): string => {
 
 function ageOf({ birthDate, birthDateEstimated, ageGroup }: PublicProfile, now: number) {
   if (birthDate === null) return ageGroup === null ? undefined : ageWords[ageGroup]
-  const born = new Date(birthDate)
-  const today = new Date(now)
-  const years = today.getUTCFullYear() - born.getUTCFullYear()
-  const isBeforeDay = today.getUTCDate() < born.getUTCDate() ? 1 : 0
-  const months = Math.max(years * 12 + today.getUTCMonth() - born.getUTCMonth() - isBeforeDay, 0)
-  const weeks = Math.max(Math.floor((now - born.getTime()) / (7 * 86_400_000)), 0)
-  const age =
-    months < 3
-      ? counted(weeks, 'week')
-      : months < 24
-        ? counted(months, 'month')
-        : counted(Math.floor(months / 12), 'year')
+  const age = describeAge(birthDate, now)
   return birthDateEstimated ? `About ${age}` : age
 }
 

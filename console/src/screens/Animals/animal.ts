@@ -1,6 +1,7 @@
 import type { Int64, Listing, ListingEtags, Pet, Photo } from '../../../../client/src/index.ts'
+import { describeAge } from '../../../../src/profiles/age.ts'
 import { now } from '../../app/clock.ts'
-import { capitalize, pluralize } from '../../app/format.ts'
+import { capitalize } from '../../app/format.ts'
 import { newestFirst } from '../../app/ids.ts'
 
 /** An animal as the Animals screen shows it. Only what it needs is in memory: there can be 20,000. */
@@ -50,20 +51,8 @@ type Described = Pick<Listing['profile'], 'species' | 'breeds' | 'mixed' | 'birt
 
 function describe({ species, breeds, mixed, birthDate, ageGroup }: Described): string {
   const breed = [breeds.join(' and '), mixed && 'mix'].filter(Boolean).join(' ')
-  const age = birthDate === null ? capitalize(ageGroup ?? '') : ageOf(birthDate)
+  const age = birthDate === null ? capitalize(ageGroup ?? '') : describeAge(birthDate, now())
   return [capitalize(species ?? ''), capitalize(breed), age].filter((part) => part !== '').join(' · ')
-}
-
-/** "5 months", "2 years". */
-function ageOf(birthDate: string): string {
-  const born = new Date(birthDate)
-  const today = new Date(now())
-  const isBeforeDay = today.getUTCDate() < born.getUTCDate()
-  const months =
-    (today.getUTCFullYear() - born.getUTCFullYear()) * 12 +
-    (today.getUTCMonth() - born.getUTCMonth() - Number(isBeforeDay))
-  if (months < 1) return 'Under 1 month'
-  return months < 12 ? pluralize(months, 'month') : pluralize(Math.floor(months / 12), 'year')
 }
 
 /** The items and one more, newest first. */

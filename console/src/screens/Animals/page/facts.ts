@@ -1,4 +1,5 @@
 import type { Profile } from '../../../../../client/src/index.ts'
+import { describeAge } from '../../../../../src/profiles/age.ts'
 import { companions } from '../../../../../src/profiles/profile.ts'
 import { now } from '../../../app/clock.ts'
 import { capitalize, pluralize } from '../../../app/format.ts'
@@ -9,17 +10,10 @@ import { optionName } from './fields.ts'
 
 type Fact = readonly [name: string, value: string | undefined]
 
-/** "3 years", "5 months" */
-function ageOf({ birthDate, ageGroup }: Profile): string | undefined {
+function ageOf({ birthDate, birthDateEstimated, ageGroup }: Profile): string | undefined {
   if (birthDate === null) return ageGroup === null ? undefined : optionName(ageGroup)
-  const [born, today] = [new Date(birthDate), new Date(now())]
-  const isBefore = today.getUTCDate() < born.getUTCDate()
-  const months =
-    (today.getUTCFullYear() - born.getUTCFullYear()) * 12 +
-    today.getUTCMonth() -
-    born.getUTCMonth() -
-    Number(isBefore)
-  return months < 24 ? pluralize(Math.max(0, months), 'month') : pluralize(Math.floor(months / 12), 'year')
+  const age = describeAge(birthDate, now())
+  return birthDateEstimated ? `About ${age}` : age
 }
 
 const orMissing = (texts: readonly (string | false)[]): string | undefined =>
