@@ -73,24 +73,6 @@ describe('the page of an animal', () => {
     })
   })
 
-  browserTest('names what is wrong with a field, and saves the others', async () => {
-    const id = await addPet('Rex')
-    await withPage(id, async ({ page }) => {
-      const adoption = part(page, 'Adoption')
-      await adoption.getByLabel('Contact page').fill('shelter.example')
-      await adoption.getByLabel('Fee', { exact: true }).fill('150.5')
-      await adoption.getByText('Choose a currency.').waitFor()
-      await adoption.getByLabel('Currency of the fee').selectOption({ label: 'EUR Euro' })
-      await adoption.getByText('Must be an https address.').waitFor()
-      await eventually('the fee', async () => (await profileOf(id)).fee?.amount === 15_050)
-      await adoption.getByLabel('Contact page').fill('https://shelter.example/rex')
-      await adoption.getByText('Saved').waitFor()
-      assert.equal((await profileOf(id)).contactUrl, 'https://shelter.example/rex')
-      await adoption.getByLabel('Show in listings').uncheck()
-      await part(page, 'How others see it').getByText('Not listed.').waitFor()
-    })
-  })
-
   browserTest('orders photos with the keyboard, and takes a removal back', async () => {
     const id = await addPet('Nala')
     for (const alt of ['first', 'second', 'third']) await addPhoto(id, alt)

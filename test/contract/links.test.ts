@@ -16,9 +16,12 @@ const headingIds = (markdown: string) => renderMarkdown(markdown).headings.map((
 // Pages are rate limited by address, and the clock of a test service stands still: each page has another address.
 const service = useService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
 let addresses = 0
-async function getPage(path: string): Promise<{ status: number; text: string }> {
-  const address = `198.51.${++addresses >> 8}.${addresses & 255}`
-  return service.request('GET', path, { headers: { 'x-forwarded-for': address } })
+const pages = new Map<string, Promise<{ status: number; text: string }>>()
+function getPage(path: string): Promise<{ status: number; text: string }> {
+  return pages.getOrInsertComputed(path, () => {
+    const address = `198.51.${++addresses >> 8}.${addresses & 255}`
+    return service.request('GET', path, { headers: { 'x-forwarded-for': address } })
+  })
 }
 
 describe('the id of a heading is the one that GitHub gives it', () => {

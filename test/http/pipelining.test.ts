@@ -8,6 +8,8 @@ import { useService } from '../support/useService.ts'
 
 /** Clients that send a second request, or other bytes, before the first response. */
 const service = useService()
+/** At most so much is read from a connection at once. */
+const readBytes = 65_536
 const probe = 'GET /healthz HTTP/1.1\r\nHost:x\r\n\r\n'
 let key: string
 const serverSockets: Socket[] = []
@@ -94,7 +96,7 @@ describe('a request after a change sees the change', () => {
 
   test('more requests than are read in one chunk', async () => {
     const look = text('GET', '/store/inventory')
-    const looks = 2_500
+    const looks = Math.ceil((2 * readBytes) / look.length)
     const responses = await responsesTo(1 + looks, create('First') + look.repeat(looks))
     assert.deepEqual(new Set(responses.slice(1).map(({ status }) => status)), new Set([200]))
   })
@@ -301,8 +303,9 @@ describe('while requests wait behind event streams', () => {
   test('other connections are read', async (t) => {
     await block(t, 3, probe.repeat(90))
     // More than are read at once, twice.
-    const looks = 1_500
-    const responses = await responsesTo(looks, text('GET', '/store/inventory').repeat(looks))
+    const look = text('GET', '/store/inventory')
+    const looks = Math.ceil((2.5 * readBytes) / look.length)
+    const responses = await responsesTo(looks, look.repeat(looks))
     assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]))
   })
 
