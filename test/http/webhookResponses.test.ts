@@ -66,14 +66,16 @@ describe('the response of an endpoint', () => {
 })
 
 describe('an endpoint that misbehaves', () => {
-  const timeoutMs = 300
+  /** Of the attempts that end with it. The others have more time, also on a busy machine. */
+  const shortBounds = { attemptTimeoutMs: 300 }
+  const noResponse = /^No response within 0\.3 seconds\.$/
   const respondWith = (text: string) => (socket: Socket) => void socket.end(text)
   const behaviors: [string, (socket: Socket) => void, RegExp][] = [
-    ['does not respond', () => {}, /^No response within 0.3 seconds\.$/],
+    ['does not respond', () => {}, noResponse],
     [
       'stops in the middle of the headers',
       (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-Slow: '),
-      /^No response/,
+      noResponse,
     ],
     [
       'sends headers slowly without end',
@@ -82,7 +84,7 @@ describe('an endpoint that misbehaves', () => {
         const timer = setInterval(() => socket.write('X-Drip: 1\r\n'), 20)
         socket.once('close', () => clearInterval(timer))
       },
-      /^No response/,
+      noResponse,
     ],
     [
       'sends 100 Continue without end',
@@ -90,7 +92,7 @@ describe('an endpoint that misbehaves', () => {
         const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
         socket.once('close', () => clearInterval(timer))
       },
-      /^No response/,
+      noResponse,
     ],
     ['closes the connection', (socket) => void socket.end(), /^The connection failed \(ECONNRESET\)\.$/],
     [
@@ -116,10 +118,10 @@ describe('an endpoint that misbehaves', () => {
   ]
   for (const [name, behave, expected] of behaviors) {
     test(`${name}: the attempt ends and is retried`, async (t) => {
-      const { service, addPet, deliveries, runDeliverer } = await stageWebhooks(
+      const { service, addPet, deliveries } = await stageWebhooks(
         t,
         {},
-        { bounds: { attemptTimeoutMs: timeoutMs } },
+        { bounds: expected === noResponse ? shortBounds : {} },
       )
       const sockets = new Set<Socket>()
       const server = createServer((socket) => {
@@ -143,7 +145,6 @@ describe('an endpoint that misbehaves', () => {
         assert.match(String(delivery.lastError), expected)
         assert.deepEqual([delivery.status, delivery.lastStatus], ['pending', undefined])
         service.advance(6 * second)
-        await runDeliverer()
       }
     })
   }

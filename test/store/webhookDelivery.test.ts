@@ -167,7 +167,7 @@ describe('no message is lost', () => {
     const { service, endpoint, addPet, deliveries, runDeliverer, send } = await stageWebhooks(
       t,
       {},
-      { bounds: { attemptTimeoutMs: 300 } },
+      { bounds: { attemptTimeoutMs: 3 * second } },
     )
     const [failing, paused, hanging] = [await endpoint(), await endpoint(), await endpoint()]
     failing.reply = 500
