@@ -29,8 +29,7 @@ export const capitalized = (text: string): string => {
 
 function ageOf({ birthDate, birthDateEstimated, ageGroup }: PublicProfile, now: number) {
   if (birthDate === null) return ageGroup === null ? undefined : ageWords[ageGroup]
-  const age = describeAge(birthDate, now)
-  return birthDateEstimated ? `About ${age}` : age
+  return describeAge(birthDate, birthDateEstimated, now)
 }
 
 export function breedOf({ breeds, mixed, species }: PublicProfile): string | undefined {

@@ -5,6 +5,7 @@ import type { ColumnOptions, Columns } from './columns.ts'
 import { LineError, type Problem } from './csv/problem.ts'
 import { readCsv, type WrongRow } from './csv/readCsv.ts'
 import type { TextChunk } from './csv/readText.ts'
+import type { ImportField } from './fields.ts'
 import { AnimalLineError, type AnimalReader, completeAnimal, createAnimalReader } from './recognize.ts'
 import { StagedAnimals } from './staging.ts'
 import { isId } from './values/simplify.ts'
@@ -57,12 +58,16 @@ export class CsvFile {
 
   /** Animals can be found again by their external ids. */
   get hasExternalIds(): boolean {
-    return this.#columns?.used.some(({ fields }) => fields.includes('externalId')) ?? false
+    return this.#hasColumnOf('externalId')
   }
 
   /** Another import of the file changes its animals, instead of adding them again. */
   get canRecognizeAnimals(): boolean {
-    return this.hasExternalIds || (this.#columns?.used.some(({ fields }) => fields.includes('id')) ?? false)
+    return this.hasExternalIds || this.#hasColumnOf('id')
+  }
+
+  #hasColumnOf(field: ImportField): boolean {
+    return this.#columns?.used.some(({ fields }) => fields.includes(field)) ?? false
   }
 
   get categoryIds(): CategoryIds {

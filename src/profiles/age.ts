@@ -3,8 +3,12 @@ const weekMs = 7 * 86_400_000
 export const counted = (count: number, unit: string): string =>
   `${count}\u00a0${unit}${count === 1 ? '' : 's'}`
 
-/** The age as people say it: "5 weeks", "15 months" or "2 years". */
-export function describeAge(birthDate: string, now: number): string {
+/** The age as people say it: "5 weeks", "15 months" or "About 2 years". */
+export function describeAge(birthDate: string, isEstimated: boolean | null, now: number): string {
+  return `${isEstimated ? 'About ' : ''}${exactAge(birthDate, now)}`
+}
+
+function exactAge(birthDate: string, now: number): string {
   const born = new Date(birthDate)
   const today = new Date(now)
   const years = today.getUTCFullYear() - born.getUTCFullYear()

@@ -3,13 +3,12 @@ import { browserTest } from '../support/browser.ts'
 import { assertAccessible, phone } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { addPhoto } from '../support/consoleData.ts'
-import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const test = useConsole({}, addCategories)
 const { api, service, visit } = test
-const { addPet } = animalsOf(test)
+const { addPet, indexed } = animalsOf(test)
 
 describe('axe finds nothing', () => {
   browserTest('in the gallery on a phone', async () => {
@@ -48,8 +47,7 @@ describe('axe finds nothing', () => {
   browserTest('in the dialog that changes several animals', async () => {
     const names = ['Ivy', 'Iris', 'Ida']
     for (const name of names) await addPet(name, { categoryId: 2 })
-    const indexed = async () => (await api('GET', '/listings?view=staff&categoryId=2&q=Ida')).length > 0
-    await eventually('the index has the last animal', indexed)
+    await indexed('categoryId=2&q=Ida')
     await visit('animals?category=2', async ({ page }) => {
       for (const name of names) await page.getByLabel(`Select ${name}`, { exact: true }).press('Space')
       await page.getByRole('button', { name: 'Change…' }).press('Enter')

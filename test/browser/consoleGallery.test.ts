@@ -67,8 +67,11 @@ describe('the gallery', () => {
     await visit('animals?view=gallery', async ({ page }) => {
       await page.getByText('Live', { exact: true }).waitFor()
       await card(page, 'Pixel').waitFor()
-      await api('PATCH', `/pets/${id}/profile`, { species: 'ferret', listed: false })
-      await card(page, 'Pixel').getByText('Ferret').waitFor()
+      const birth = { birthDate: '2020-01-01', birthDateEstimated: true }
+      await api('PATCH', `/pets/${id}/profile`, { species: 'ferret', listed: false, ...birth })
+      await card(page, 'Pixel')
+        .getByText(/Ferret · About \d+\syears/)
+        .waitFor()
       await card(page, 'Pixel').getByText('Not listed').waitFor()
       await addPhoto(service, id, await jpeg(64, 64))
       await card(page, 'Pixel').locator('img').waitFor()

@@ -16,5 +16,6 @@ test('an age is in weeks up to 3 months, in months up to 2 years, and then in ye
     ['2023-06-01', '2 years'],
   ]
   for (const [birthDate, age] of ages)
-    assert.equal(describeAge(birthDate, now), age.replace(' ', '\u00a0'), birthDate)
+    assert.equal(describeAge(birthDate, false, now), age.replace(' ', '\u00a0'), birthDate)
+  assert.equal(describeAge('2023-06-01', true, now), 'About 2\u00a0years')
 })

@@ -177,7 +177,8 @@ type Play = typeof play extends fc.Arbitrary<infer P> ? P : never
 
 /** Random plays can have few requests of one outcome. These have at least this number of each. */
 function fixedPlays(count: number): Play[] {
-  const first: Settings = { plan: 'enterprise', perMinute: 5, perDay: 15, origins: [] }
+  const perMinute = 5
+  const first: Settings = { plan: 'enterprise', perMinute, perDay: 15, origins: [] }
   const fixed: Play = {
     first,
     banAfter: 2,
@@ -188,7 +189,7 @@ function fixedPlays(count: number): Play[] {
         kind: 'request' as const,
         ms: 3 * dayMs,
         origin: undefined,
-        times: 5 + 3,
+        times: perMinute + 3,
       })),
       { kind: 'settings', changed: { ...first, origins: [home] } },
       { kind: 'request', ms: 0, origin: otherHome, times: count },

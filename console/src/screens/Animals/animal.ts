@@ -47,11 +47,15 @@ export const withoutProfile = (pet: Pet): Animal => ({
 /** The animal after a change of its name, category or status. */
 export const withPet = (animal: Animal, pet: Pet): Animal => ({ ...animal, ...pet, etags: undefined })
 
-type Described = Pick<Listing['profile'], 'species' | 'breeds' | 'mixed' | 'birthDate' | 'ageGroup'>
+type Described = Pick<
+  Listing['profile'],
+  'species' | 'breeds' | 'mixed' | 'birthDate' | 'birthDateEstimated' | 'ageGroup'
+>
 
-function describe({ species, breeds, mixed, birthDate, ageGroup }: Described): string {
+function describe({ species, breeds, mixed, birthDate, birthDateEstimated, ageGroup }: Described): string {
   const breed = [breeds.join(' and '), mixed && 'mix'].filter(Boolean).join(' ')
-  const age = birthDate === null ? capitalize(ageGroup ?? '') : describeAge(birthDate, now())
+  const age =
+    birthDate === null ? capitalize(ageGroup ?? '') : describeAge(birthDate, birthDateEstimated, now())
   return [capitalize(species ?? ''), capitalize(breed), age].filter((part) => part !== '').join(' · ')
 }
 

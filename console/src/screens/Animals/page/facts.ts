@@ -12,8 +12,7 @@ type Fact = readonly [name: string, value: string | undefined]
 
 function ageOf({ birthDate, birthDateEstimated, ageGroup }: Profile): string | undefined {
   if (birthDate === null) return ageGroup === null ? undefined : optionName(ageGroup)
-  const age = describeAge(birthDate, now())
-  return birthDateEstimated ? `About ${age}` : age
+  return describeAge(birthDate, birthDateEstimated, now())
 }
 
 const orMissing = (texts: readonly (string | false)[]): string | undefined =>
