@@ -221,27 +221,31 @@ describe('an export', { concurrency: 2 }, () => {
 
   test('contains a change that was in progress when it began', async (t) => {
     const { database } = await filledDatabase(t)
-    const begun = Promise.withResolvers<void>()
+    const last = (await snapshotsOf(database)) - 1
     const mayCommit = Promise.withResolvers<void>()
-    const changes = [
-      (trx: Trx) => eraseCustomer(trx, 5, 2),
-      async (trx: Trx) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2),
-    ].map((change) =>
-      database.write(async (trx) => {
+    const begin = (change: (trx: Trx) => Promise<unknown>) => {
+      const begun = Promise.withResolvers<void>()
+      const ended = database.write(async (trx) => {
+        // The export can take longer than a transaction may be idle.
+        await sql`SET LOCAL idle_in_transaction_session_timeout = 0`.execute(trx)
         await change(trx)
         // Draws an id of the transaction, whose change is sent at the end.
         await sql`SELECT pg_current_xact_id()`.execute(trx)
         begun.resolve()
         await mayCommit.promise
-      }),
-    )
-    await begun.promise
-    const last = (await snapshotsOf(database)) - 1
+      })
+      return { begun: begun.promise, ended }
+    }
+    const changes = [
+      begin((trx) => eraseCustomer(trx, 5, 2)),
+      begin(async (trx) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2)),
+    ]
+    await Promise.all(changes.map(({ begun }) => begun))
     const exported = await exportOf(
       withHook(database, async (snapshot) => {
         if (snapshot !== last) return
         mayCommit.resolve()
-        await Promise.all(changes)
+        await Promise.all(changes.map(({ ended }) => ended))
       }),
     )
     assertSame(exported, await exportOf(database), 'as an export afterwards')
