@@ -23,15 +23,11 @@ export function importCalls(send: Send) {
   const remove = (id: string) => send('DELETE', `/v1/imports/${id}`)
 
   /** Waits until an import has ended, and returns it. */
-  const applied = (id: string, boundMs?: number) =>
-    eventually(
-      'the import is applied',
-      async () => {
-        const { json } = await get(id)
-        return json?.state === 'applied' && json
-      },
-      boundMs,
-    )
+  const applied = (id: string) =>
+    eventually('the import is applied', async () => {
+      const { json } = await get(id)
+      return json?.state === 'applied' && json
+    })
 
   /** Uploads and applies a file, and returns the import after that. */
   async function importAll(csv: string, query = '') {
