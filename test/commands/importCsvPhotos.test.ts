@@ -123,7 +123,9 @@ test('the photos of a folder are found by the cells, the number or the name of a
     ...['A-5,Twin,Dog,', 'A-6,Bad,Dog,../../etc/none.jpg', 'A-7,Win,Dog,C:\\photos\\luna.png'],
   )
   const { code, stdout, stderr } = await cli.run([...importFromFolder(folder), '--json'], text)
-  assert.deepEqual([code, JSON.parse(stdout).photos], [3, { ...noPhotos, added: 7, failed: 1 }])
+  const { photos, unusedFiles } = JSON.parse(stdout)
+  assert.deepEqual([code, photos], [3, { ...noPhotos, added: 7, failed: 1 }])
+  assert.deepEqual(unusedFiles, ['A-12.jpg', 'Twin.jpg'])
   assert.match(
     stderr,
     /^Line 7: The photo file:\.\.\/\.\.\/etc\/none\.jpg is left out\. There is no such file in the folder\.\n$/,
@@ -136,6 +138,11 @@ test('the photos of a folder are found by the cells, the number or the name of a
     Bad: [],
     Win: ['file:luna.png'],
   })
+  const again = await cli.run(importFromFolder(folder), text)
+  assert.match(
+    again.stdout,
+    /^2 photos in the folder belong to no animal of the file: A-12\.jpg, Twin\.jpg\.$/m,
+  )
 })
 
 test('the photos of a folder are up to 20 for each animal', async (t) => {

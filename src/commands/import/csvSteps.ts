@@ -18,6 +18,8 @@ export type CsvOutcome = {
   /** Animals that were hidden, because the file does not have them any more. */
   readonly unlisted?: number
   readonly photos?: PhotoCounts
+  /** The photos in the folder that belong to no animal of the file. */
+  readonly unusedFiles?: readonly string[]
 }
 
 /** The animals that the file does not have any more. */
@@ -32,11 +34,9 @@ export const csvOutcome = (
   { newCategories }: CsvFile,
   { missing }: ImportOptions,
   unlisted: number,
-  photos?: PhotoCounts,
 ): CsvOutcome => ({
   ...(newCategories.length > 0 && { newCategories }),
   ...(missing === 'unlist' && { unlisted }),
-  ...(photos && { photos }),
 })
 
 /** What an import has done that is interrupted after the animals were added and changed. */
@@ -65,7 +65,7 @@ export async function finishCsv(
 ): Promise<CsvOutcome> {
   const unlisted = await unlistAll(database, missing, csv.isEmpty, signal)
   if (!options.photos && options.photosFrom === undefined) return csvOutcome(csv, options, unlisted)
-  const { counts, problems } = await importAllPhotos({
+  const { counts, problems, unusedFiles } = await importAllPhotos({
     database,
     staged: csv.staged,
     folder: options.photosFrom,
@@ -75,7 +75,11 @@ export async function finishCsv(
   for (const problem of problems) console.error(problem)
   const more = counts.failed - problems.length
   if (more > 0) console.error(`${counted(more, 'more photo')} ${more === 1 ? 'was' : 'were'} left out.`)
-  return csvOutcome(csv, options, unlisted, counts)
+  return {
+    ...csvOutcome(csv, options, unlisted),
+    photos: counts,
+    ...(unusedFiles.length > 0 && { unusedFiles }),
+  }
 }
 
 /** Hides the animals that the file does not have any more. Returns how many. */

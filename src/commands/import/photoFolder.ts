@@ -17,6 +17,7 @@ const isSame = (a: string, b: string): boolean =>
 export class PhotoFolder {
   readonly #folder: string
   readonly #names: readonly string[]
+  readonly #found = new Set<string>()
 
   constructor(folder: string) {
     this.#folder = folder
@@ -25,6 +26,11 @@ export class PhotoFolder {
       .filter((entry) => entry.isFile() && imageName.test(entry.name))
       .map(({ name }) => name)
       .sort()
+  }
+
+  /** The photos that belong to none of the animals so far. */
+  get unused(): string[] {
+    return this.#names.filter((name) => !this.#found.has(name))
   }
 
   /**
@@ -43,6 +49,7 @@ export class PhotoFolder {
     const wanted: WantedPhoto[] = []
     for (const { cell, file } of named) {
       const name = file ?? cell
+      this.#found.add(name)
       const isRead = wanted.length < photosPerPetMax
       wanted.push(isRead ? await this.#photo(name, file) : failing(name, 'It is not read.'))
     }

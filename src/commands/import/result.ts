@@ -101,7 +101,7 @@ export function printDryRun(
 }
 
 function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: string, unlisting: string) {
-  const { newCategories, unlisted, photos } = outcome
+  const { newCategories, unlisted, photos, unusedFiles } = outcome
   const { preset, unused = [] } = file.columns ?? {}
   return [
     preset && `The file was read as an export of ${preset.title}.`,
@@ -111,12 +111,18 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
       `${unlisting} ${counted(unlisted, 'animal')} that the file does not have any more.`,
     photos &&
       `Photos: ${photos.added} added, ${photos.unchanged} unchanged, ${photos.removed} removed, ${photos.failed} could not be imported.`,
+    unusedFiles &&
+      `${counted(unusedFiles.length, 'photo')} in the folder belong${unusedFiles.length === 1 ? 's' : ''} to no animal of the file: ${shortList(unusedFiles)}.`,
     unused.length > 0 && `Columns that are not used: ${unused.join(', ').replace(/\.?$/, '.')}`,
     file.columns &&
       !file.canRecognizeAnimals &&
       'No column has the external id: importing this file again would add all its animals again. --external-id names the column.',
   ]
 }
+
+const namesMax = 5
+const shortList = (names: readonly string[]): string =>
+  [...names.slice(0, namesMax), ...(names.length > namesMax ? ['…'] : [])].join(', ')
 
 const columnsSentence = ({ columns }: CsvFile): string | undefined =>
   columns &&
