@@ -121,8 +121,10 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
 }
 
 const namesMax = 5
-const shortList = (names: readonly string[]): string =>
-  [...names.slice(0, namesMax), ...(names.length > namesMax ? ['…'] : [])].join(', ')
+function shortList(names: readonly string[]): string {
+  const more = names.length - namesMax
+  return `${names.slice(0, namesMax).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
 
 const columnsSentence = ({ columns }: CsvFile): string | undefined =>
   columns &&
