@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertAccessible, assertSound, screenshot, waitUntil } from '../support/console.ts'
+import { assertAccessible, waitUntil } from '../support/console.ts'
 import { isSignedIn, isSignedOut, keptKeyOf, signInAndKeep, stored } from '../support/consoleKeptKey.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -36,59 +36,6 @@ const setUnusedFor = (page: Page, ms: number) =>
   page.evaluate(`localStorage.setItem('petstore.keptKeyUsedAt', String(Date.now() - ${ms}))`)
 
 describe('a session that the device keeps', () => {
-  browserTest('is off unless the person asks for it', () =>
-    visitAlone(async ({ page }) => {
-      const { key } = await makeStaffKey()
-      assert.equal(await page.getByLabel('Keep me signed in on this device').isChecked(), false)
-      await page.getByLabel('API key').fill(key)
-      await page.getByRole('button', { name: 'Sign in' }).click()
-      await isSignedIn(page)
-      assert.deepEqual(await stored(page), { 'petstore.key': key })
-      await isSignedOut(await openTab(page.context()))
-    }),
-  )
-
-  browserTest('is that of new and of open tabs, and signing out in one of them ends it in all', () =>
-    visitAlone(async (opened) => {
-      const { page } = opened
-      const { key } = await makeStaffKey()
-      const before = await openTab(page.context())
-      await isSignedOut(before)
-      await signInAndKeep(page, key)
-      await isSignedIn(page)
-      await isSignedIn(before)
-      const after = await openTab(page.context())
-      await isSignedIn(after)
-      await after.reload()
-      await isSignedIn(after)
-      for (const tab of [page, before, after]) {
-        const { 'petstore.keptKey': kept, ...others } = await stored(tab)
-        assert.equal(kept, key)
-        assert.ok(!JSON.stringify(others).includes(key))
-      }
-      await before.getByRole('button', { name: 'Sign out' }).click()
-      for (const tab of [page, before, after]) {
-        await isSignedOut(tab)
-        assert.deepEqual(await stored(tab), {})
-      }
-      await page.getByText('You signed out in another tab').waitFor()
-      await isSignedOut(await openTab(page.context()))
-    }),
-  )
-
-  browserTest('is refused to a key that can manage keys, and the console says why', () =>
-    visitAlone(async (opened) => {
-      const { page } = opened
-      await signInAndKeep(page, service.operatorKey)
-      await isSignedIn(page)
-      await page.getByText('A key that can manage keys is never kept on a device').waitFor()
-      await screenshot(page, 'sign-in-not-kept')
-      assert.deepEqual(await stored(page), { 'petstore.key': service.operatorKey })
-      await isSignedOut(await openTab(page.context()))
-      await assertSound(opened)
-    }),
-  )
-
   browserTest('takes over a tab that was signed in with the same key before, and no tab of another key', () =>
     visitAlone(async ({ page }) => {
       const { key } = await makeStaffKey()

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { Locator } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
 import {
   assertAccessible,
@@ -18,44 +17,6 @@ async function listGuides(): Promise<string[]> {
   const { text } = await service.request('GET', '/guides')
   return [...text.matchAll(/href="(\/guides\/[\w-]+)"/g)].map((match) => String(match[1]))
 }
-
-browserTest('the table of contents and the links to other guides work', () =>
-  visit('/guides/keys', async (opened) => {
-    const { page } = opened
-    await assertSound(opened)
-    await page
-      .getByRole('navigation', { name: 'On this page' })
-      .getByRole('link', { name: 'Audit log' })
-      .click()
-    assert.equal(new URL(page.url()).hash, '#audit-log')
-    const others = page.getByRole('navigation', { name: 'Other guides' })
-    assert.equal(await others.getByRole('link').count(), 1)
-    await others.getByRole('link', { name: /^Next/ }).click()
-    await page.getByRole('heading', { level: 1, name: 'Adopting an animal' }).waitFor()
-    await others.getByRole('link', { name: /^Previous/ }).click()
-    await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
-  }),
-)
-
-browserTest('code is copied by keyboard, and the result is announced', () =>
-  visit(
-    '/guides/running',
-    async (opened) => {
-      const { page } = opened
-      const block = page.locator('.code').first()
-      const button = block.getByRole('button', { name: 'Copy' })
-      await block.locator('pre').focus()
-      await page.keyboard.press('Shift+Tab')
-      assert.equal(await opacityOf(button), '1')
-      await page.keyboard.press('Enter')
-      await page.getByRole('status').getByText('Copied').waitFor()
-      assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm ci && npm start')
-      await assertSound(opened)
-      await button.waitFor()
-    },
-    { permissions: ['clipboard-read', 'clipboard-write'] },
-  ),
-)
 
 browserTest('every guide fits on a narrow screen, and wide code scrolls in its block', () =>
   visit(
@@ -154,11 +115,3 @@ const scrollWideBlocks = `[...document.querySelectorAll('pre')].filter((block) =
   if (block.scrollLeft === 0) throw new Error('This block does not scroll: ' + block.textContent)
   return true
 }).length`
-
-const opacityOf = (part: Locator): Promise<string> =>
-  part.evaluate(
-    (element) =>
-      (globalThis as unknown as { getComputedStyle(of: unknown): { opacity: string } }).getComputedStyle(
-        element,
-      ).opacity,
-  )
