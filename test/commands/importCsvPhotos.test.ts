@@ -123,9 +123,9 @@ test('the photos of a folder are found by the cells, the number or the name of a
     ...['A-5,Twin,Dog,', 'A-6,Bad,Dog,../../etc/none.jpg', 'A-7,Win,Dog,C:\\photos\\luna.png'],
   )
   const { code, stdout, stderr } = await cli.run([...importFromFolder(folder), '--json'], text)
-  const { photos, unusedFiles } = JSON.parse(stdout)
+  const { photos, unusedPhotos } = JSON.parse(stdout)
   assert.deepEqual([code, photos], [3, { ...noPhotos, added: 7, failed: 1 }])
-  assert.deepEqual(unusedFiles, ['A-12.jpg', 'Twin.jpg'])
+  assert.deepEqual(unusedPhotos, ['A-12.jpg', 'Twin.jpg'])
   assert.match(
     stderr,
     /^Line 7: The photo file:\.\.\/\.\.\/etc\/none\.jpg is left out\. There is no such file in the folder\.\n$/,
@@ -141,7 +141,7 @@ test('the photos of a folder are found by the cells, the number or the name of a
   for (let at = 1; at <= 5; at++) writeFileSync(join(folder, `Zoe-${at}.jpg`), image)
   const again = await cli.run(importFromFolder(folder), text)
   const unused = 'A-12.jpg, Twin.jpg, Zoe-1.jpg, Zoe-2.jpg, Zoe-3.jpg and 2 more.'
-  assert.ok(lines(again.stdout).includes(`7 photos in the folder belong to no animal of the file: ${unused}`))
+  assert.ok(lines(again.stdout).includes(`7 photos in the folder were not used: ${unused}`))
 })
 
 test('the photos of a folder are up to 20 for each animal', async (t) => {
@@ -151,7 +151,9 @@ test('the photos of a folder are up to 20 for each animal', async (t) => {
   for (let at = 1; at <= 22; at++) writeFileSync(join(folder, `Milo-${at}.jpg`), image)
   const text = csv('name,category', 'Milo,Dog')
   const { code, stdout, stderr } = await cli.run([...importFromFolder(folder), '--json'], text)
-  assert.deepEqual([code, JSON.parse(stdout).photos], [3, { ...noPhotos, added: 20, failed: 2 }])
+  const { photos, unusedPhotos } = JSON.parse(stdout)
+  assert.deepEqual([code, photos], [3, { ...noPhotos, added: 20, failed: 2 }])
+  assert.equal(unusedPhotos, undefined)
   assert.deepEqual(lines(stderr), [
     'Line 2: The photo file:Milo-21.jpg is left out. An animal can have 20 photos.',
     'Line 2: The photo file:Milo-22.jpg is left out. An animal can have 20 photos.',

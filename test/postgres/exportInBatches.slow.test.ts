@@ -226,7 +226,7 @@ describe('an export', { concurrency: 2 }, () => {
     const begin = (change: (trx: Trx) => Promise<unknown>) => {
       const begun = Promise.withResolvers<void>()
       const ended = database.write(async (trx) => {
-        // The export can take longer than a transaction may be idle.
+        // It is idle during the export, which can take longer than the service allows.
         await sql`SET LOCAL idle_in_transaction_session_timeout = 0`.execute(trx)
         await change(trx)
         // Draws an id of the transaction, whose change is sent at the end.
@@ -234,20 +234,22 @@ describe('an export', { concurrency: 2 }, () => {
         begun.resolve()
         await mayCommit.promise
       })
-      return { begun: begun.promise, ended }
+      return { begun: Promise.race([begun.promise, ended]), ended }
     }
     const changes = [
       begin((trx) => eraseCustomer(trx, 5, 2)),
       begin(async (trx) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2)),
     ]
+    const committed = () => {
+      mayCommit.resolve()
+      return Promise.all(changes.map(({ ended }) => ended))
+    }
     await Promise.all(changes.map(({ begun }) => begun))
     const exported = await exportOf(
       withHook(database, async (snapshot) => {
-        if (snapshot !== last) return
-        mayCommit.resolve()
-        await Promise.all(changes.map(({ ended }) => ended))
+        if (snapshot === last) await committed()
       }),
-    )
+    ).finally(committed)
     assertSame(exported, await exportOf(database), 'as an export afterwards')
     assert.match(exported, /"Changed"/)
   })

@@ -25,19 +25,29 @@ test('kills at any time of an import lose no animal, and add none twice', async 
   )
   const { id, expected } = await checked(csv)
   assert.equal((await apply(id)).status, 202)
-  const status = async () => (await get(id)).json
+  async function doneOf(): Promise<number> {
+    const { status, json, text } = await get(id)
+    assert.equal(status, 200, text)
+    return json.done
+  }
   // Another instance continues when the one that was killed was silent for some seconds.
-  const continues = (done: number) =>
-    eventually('the import continues', async () => (await status()).done > done, 60_000)
+  const progressAfter = (done: number) =>
+    eventually(
+      'the import makes progress',
+      async () => {
+        const now = await doneOf()
+        return now > done && now
+      },
+      60_000,
+    )
   for (let kill = 0; kill < kills; kill++) {
-    const { done } = await status()
     await fleet.killOne()
     await fleet.complete()
-    await continues(done)
+    await progressAfter(await doneOf())
     await pause(500 * Math.random())
   }
-  // Without a bound for the whole: on a slow machine it takes minutes.
-  for (let { done } = await status(); done < count; { done } = await status()) await continues(done)
+  // Each step has a time limit, and the whole import none: on a slow machine it takes minutes.
+  for (let done = await doneOf(); done < count; ) done = await progressAfter(done)
   const { result } = await applied(id)
   assert.deepEqual(result, expected)
   const database = await openTestDatabase(databaseEnv)
