@@ -55,4 +55,4 @@ const errorText = ({ stack, message = '' }: { stack?: string; message?: string }
     .join('')
 
 /** They would change the terminal. Some texts come from clients. */
-const withoutControls = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')
+export const withoutControls = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')

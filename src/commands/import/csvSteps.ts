@@ -18,8 +18,8 @@ export type CsvOutcome = {
   /** Animals that were hidden, because the file does not have them any more. */
   readonly unlisted?: number
   readonly photos?: PhotoCounts
-  /** The photos in the folder that belong to no animal of the file. */
-  readonly unusedFiles?: readonly string[]
+  /** The photos in the folder that no animal got. */
+  readonly unusedPhotos?: readonly string[]
 }
 
 /** The animals that the file does not have any more. */
@@ -29,7 +29,7 @@ export const missingAnimals = (db: Db | undefined, file: CsvFile, options: Impor
     force: 'use --force',
   })
 
-/** For the result. The numbers are those of a dry run unless others are given. */
+/** The part of the result that a dry run has too. */
 export const csvOutcome = (
   { newCategories }: CsvFile,
   { missing }: ImportOptions,
@@ -65,7 +65,7 @@ export async function finishCsv(
 ): Promise<CsvOutcome> {
   const unlisted = await unlistAll(database, missing, csv.isEmpty, signal)
   if (!options.photos && options.photosFrom === undefined) return csvOutcome(csv, options, unlisted)
-  const { counts, problems, unusedFiles } = await importAllPhotos({
+  const { counts, problems, unusedPhotos } = await importAllPhotos({
     database,
     staged: csv.staged,
     folder: options.photosFrom,
@@ -78,7 +78,7 @@ export async function finishCsv(
   return {
     ...csvOutcome(csv, options, unlisted),
     photos: counts,
-    ...(unusedFiles.length > 0 && { unusedFiles }),
+    ...(unusedPhotos.length > 0 && { unusedPhotos }),
   }
 }
 

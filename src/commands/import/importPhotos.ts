@@ -34,23 +34,23 @@ type Options = {
   readonly signal: AbortSignal
 }
 
-type Imported = {
+type ImportedPhotos = {
   readonly counts: PhotoCounts
-  /** The first ones. */
+  /** Up to `listedMax`. */
   readonly problems: readonly string[]
-  /** The photos in the folder that belong to no animal of the file. */
-  readonly unusedFiles: readonly string[]
+  /** The photos in the folder that no animal got. */
+  readonly unusedPhotos: readonly string[]
 }
 
 /** Imports the photos of all animals of a file, which have been imported. */
-export async function importAllPhotos(options: Options): Promise<Imported> {
+export async function importAllPhotos(options: Options): Promise<ImportedPhotos> {
   const { database, staged, signal } = options
   const problems: string[] = []
   const addProblem = (line: number, problem: string) => {
     if (problems.length < listedMax) problems.push(`Line ${line}: ${problem}`)
   }
-  const folder = options.folder === undefined ? undefined : new PhotoFolder(options.folder)
-  const wantedOf = createSource(options, folder)
+  const photoFolder = options.folder === undefined ? undefined : new PhotoFolder(options.folder)
+  const wantedOf = createSource(options, photoFolder)
   const total = noPhotos()
   using progress = new Progress('Importing photos')
   const decoder = new PhotoDecoder()
@@ -75,7 +75,7 @@ export async function importAllPhotos(options: Options): Promise<Imported> {
   }
   try {
     await Promise.all(Array.from({ length: concurrentMax }, work))
-    return { counts: total, problems, unusedFiles: folder?.unused ?? [] }
+    return { counts: total, problems, unusedPhotos: photoFolder?.unused ?? [] }
   } finally {
     await decoder.stop()
   }
@@ -110,13 +110,13 @@ async function petIdOf(database: Database, { animal, petId }: Omit<StagedAnimal,
 }
 
 /** Where the photos of an animal come from. */
-function createSource({ staged, allowed, signal }: Options, folder: PhotoFolder | undefined) {
-  if (folder === undefined)
+function createSource({ staged, allowed, signal }: Options, photoFolder: PhotoFolder | undefined) {
+  if (photoFolder === undefined)
     return async ({ photos = [] }: ImportedAnimal) => photos.map((cell) => fetched(cell, allowed, signal))
   const names = new Map<string, number>()
   for (const some of staged.all())
     for (const { animal } of some) names.set(animal.name ?? '', (names.get(animal.name ?? '') ?? 0) + 1)
-  return (animal: ImportedAnimal) => folder.find(animal, names.get(animal.name ?? '') === 1)
+  return (animal: ImportedAnimal) => photoFolder.find(animal, names.get(animal.name ?? '') === 1)
 }
 
 const dataUri = /^data:image\/[a-z]+;base64,/i

@@ -28,7 +28,7 @@ export class PhotoFolder {
       .sort()
   }
 
-  /** The photos that belong to none of the animals so far. */
+  /** The photos that `find` has returned for no animal. */
   get unused(): string[] {
     return this.#names.filter((name) => !this.#found.has(name))
   }
@@ -49,7 +49,7 @@ export class PhotoFolder {
     const wanted: WantedPhoto[] = []
     for (const { cell, file } of named) {
       const name = file ?? cell
-      this.#found.add(name)
+      if (file !== undefined) this.#found.add(file)
       const isRead = wanted.length < photosPerPetMax
       wanted.push(isRead ? await this.#photo(name, file) : failing(name, 'It is not read.'))
     }

@@ -1,6 +1,7 @@
 import type { CsvFile } from '../../imports/csvFile.ts'
 import { addCounts, noCounts } from '../../records/resource.ts'
 import { countedResources, defaultResource } from '../../resources.ts'
+import { withoutControls } from '../../telemetry/readableLog.ts'
 import { counted, printResult } from '../cli.ts'
 import { byResource, describeCounts, listOf, totalOf } from '../counts.ts'
 import type { KindCounts } from './applyRecords.ts'
@@ -101,7 +102,7 @@ export function printDryRun(
 }
 
 function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: string, unlisting: string) {
-  const { newCategories, unlisted, photos, unusedFiles } = outcome
+  const { newCategories, unlisted, photos, unusedPhotos } = outcome
   const { preset, unused = [] } = file.columns ?? {}
   return [
     preset && `The file was read as an export of ${preset.title}.`,
@@ -111,8 +112,8 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
       `${unlisting} ${counted(unlisted, 'animal')} that the file does not have any more.`,
     photos &&
       `Photos: ${photos.added} added, ${photos.unchanged} unchanged, ${photos.removed} removed, ${photos.failed} could not be imported.`,
-    unusedFiles &&
-      `${counted(unusedFiles.length, 'photo')} in the folder belong${unusedFiles.length === 1 ? 's' : ''} to no animal of the file: ${shortList(unusedFiles)}.`,
+    unusedPhotos &&
+      `${counted(unusedPhotos.length, 'photo')} in the folder ${unusedPhotos.length === 1 ? 'was' : 'were'} not used: ${shortList(unusedPhotos)}.`,
     unused.length > 0 && `Columns that are not used: ${unused.join(', ').replace(/\.?$/, '.')}`,
     file.columns &&
       !file.canRecognizeAnimals &&
@@ -120,10 +121,11 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
   ]
 }
 
-const namesMax = 5
+const shownNamesMax = 5
 function shortList(names: readonly string[]): string {
-  const more = names.length - namesMax
-  return `${names.slice(0, namesMax).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const more = names.length - shownNamesMax
+  const shown = names.slice(0, shownNamesMax).map(withoutControls)
+  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 const columnsSentence = ({ columns }: CsvFile): string | undefined =>

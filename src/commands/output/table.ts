@@ -1,3 +1,5 @@
+import { withoutControls } from '../../telemetry/readableLog.ts'
+
 const gap = '  '
 
 /** Characters that terminals show in two columns. */
@@ -22,8 +24,7 @@ export function formatTable(
   rows: readonly (readonly string[])[],
   width = Number.POSITIVE_INFINITY,
 ): string {
-  // A name must not contain control sequences of the terminal.
-  const cells = rows.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, '\ufffd')))
+  const cells = rows.map((row) => row.map(withoutControls))
   const lines = [headings, ...cells]
   const widths = headings.map((_, at) => Math.max(...lines.map((row) => widthOf(row[at] ?? ''))))
   const table = lines.map((row) => row.map((cell, at) => pad(cell, widths[at] ?? 0)).join(gap))
