@@ -50,11 +50,10 @@ type WebhookRoutesOptions = {
 }
 
 /** The webhook receives the events after this one that `recordWebhookStart` does not exclude. */
-async function newestEventId(database: Database, trx: Trx): Promise<number> {
-  // Gives ids to the events so far, or to some of them.
-  await database.readableThrough()
-  return lastEventId(trx, eventIdMax)
-}
+const newestEventId = (trx: Trx): Promise<number> => lastEventId(trx, eventIdMax)
+
+/** Gives ids to the events so far, or to some of them. Before the transaction, which would be idle and hold its locks. */
+const giveEventIds = async (database: Database): Promise<void> => void (await database.readableThrough())
 
 const listWebhooksOperation = defineOperation('listWebhooks', 'GET /webhooks', {
   ...webhookOperation,
@@ -74,6 +73,7 @@ const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptio
     body: newWebhookSchema,
     responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
     location: ({ id }) => `/webhooks/${id}`,
+    prepare: () => giveEventIds(database),
     async write({ body }, context) {
       const { trx, now, principal } = context
       validateUrl(body.url, allowed)
@@ -81,7 +81,7 @@ const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptio
       await trx.lockName('webhooks')
       if ((await countWebhooks(trx)) >= webhooksMax)
         throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
-      const webhook = await createWebhook(trx, body, await newestEventId(database, trx), now)
+      const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
       await recordWebhookStart(trx, webhook.id)
       await recordAudit(trx, context, 'webhook.created', `webhook ${webhook.id}`)
       return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
@@ -105,6 +105,9 @@ const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
       'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
     body: webhookUpdateSchema,
     responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
+    async prepare({ body }) {
+      if (body.status) await giveEventIds(database)
+    },
     async write({ params, body }, context) {
       const { trx, now, principal } = context
       await lockDispatch(trx)
@@ -119,7 +122,7 @@ const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
         url,
         events: JSON.stringify(events),
         ...(status && { status, status_reason: null }),
-        ...(isReenabled && { from_event_id: await newestEventId(database, trx) }),
+        ...(isReenabled && { from_event_id: await newestEventId(trx) }),
       })
       if (isReenabled) await recordWebhookStart(trx, id)
       const failedTypes = typesToFail(webhook, updated, principal)

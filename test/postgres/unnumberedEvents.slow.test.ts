@@ -13,7 +13,10 @@ const batchMax = 10_000
 const backlog = 2.5 * batchMax
 
 /** A service whose feed has many events without an id, and a client of its database. */
-async function stage(test: TestContext, bounds: Partial<Bounds> = {}) {
+async function stage(
+  test: TestContext,
+  { bounds = {}, events = backlog }: { bounds?: Partial<Bounds>; events?: number } = {},
+) {
   const t = reverseCleanup(test)
   const service = await startTestService(loopbackAllowed, { bounds })
   t.after(() => service.stop())
@@ -24,7 +27,7 @@ async function stage(test: TestContext, bounds: Partial<Bounds> = {}) {
     return client
   }
   const client = await connect()
-  await addEvents(client, 'old', backlog)
+  await addEvents(client, 'old', events)
   const numbered = async () => {
     const { rows } = await client.query('SELECT count(id)::int AS numbered, count(*)::int AS all FROM events')
     return rows[0] as { numbered: number; all: number }
@@ -56,6 +59,18 @@ test('a read of the feed waits for one batch of the events without an id, and le
   )
 })
 
+test('events get their ids also if this takes longer than a read may', async (t) => {
+  const { service, client } = await stage(t, { events: 1 })
+  await client.query(`
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_sleep(2.6);
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER wait BEFORE UPDATE OF last_id ON feed_head FOR EACH ROW EXECUTE FUNCTION wait()`)
+  const { status, headers } = await service.request('GET', '/v1/events', { key: service.operatorKey })
+  assert.deepEqual([status, Number(headers['last-event-id']) > 0], [200, true])
+})
+
 test('a stream without a position starts after all events that were committed before it', async (t) => {
   const { service, client, connect, numbered } = await stage(t)
   const late = await connect()
@@ -85,7 +100,7 @@ test('a stream without a position starts after all events that were committed be
 })
 
 test('a stream whose start is not known in time is rejected, and its events are numbered all the same', async (t) => {
-  const { service, numbered } = await stage(t, { startWaitMaxMs: 0 })
+  const { service, numbered } = await stage(t, { bounds: { startWaitMaxMs: 0 } })
   const open = () => openEventStream(service.base, { key: service.operatorKey })
   const stream = await open()
   t.after(stream.disconnect)
@@ -138,6 +153,38 @@ test('a new webhook waits for one batch, and receives exactly the events after i
   )
   assert.equal(receiver.received.length, 2)
 })
+
+/** What a change of a webhook locks. */
+const locks = {
+  created: "SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' webhooks', 0))",
+  'enabled again': 'SELECT count(*) = 1 FROM (SELECT FROM webhooks FOR UPDATE SKIP LOCKED) AS free',
+}
+
+for (const [change, lock] of Object.entries(locks))
+  test(`a webhook that is ${change} locks nothing while events get their ids`, async (t) => {
+    const { service, client } = await stage(t, { events: 0 })
+    const key = service.operatorKey
+    const body = { url: 'http://127.0.0.1:9/hook', events: ['pet.created'] }
+    const create = () => service.request('POST', '/v1/webhooks', { key, body })
+    let changeIt = create
+    if (change === 'enabled again') {
+      const { json } = await create()
+      await client.query(`UPDATE webhooks SET status = 'disabled'`)
+      changeIt = () =>
+        service.request('PATCH', `/v1/webhooks/${json.id}`, { key, body: { status: 'enabled' } })
+    }
+    await addEvents(client, 'old')
+    await client.query(`
+      CREATE TABLE seen (id int GENERATED ALWAYS AS IDENTITY, is_free boolean);
+      CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO seen (is_free) ${lock};
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER see BEFORE UPDATE ON feed_head FOR EACH ROW EXECUTE FUNCTION see()`)
+    assert.ok((await changeIt()).status < 300)
+    const { rows } = await client.query('SELECT is_free FROM seen ORDER BY id LIMIT 1')
+    assert.deepEqual(rows, [{ is_free: true }])
+  })
 
 test('a webhook that is enabled again receives exactly the events from then on', async (t) => {
   const { service, client, connect } = await stage(t)

@@ -8,7 +8,7 @@ import { createEventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
 import { createReplica } from './replica.ts'
 import { beginStatement, inTransaction, queryMaxMs } from './transactions.ts'
-import { PostgresWriter } from './writer.ts'
+import { PostgresWriter, transactionMaxMs } from './writer.ts'
 
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
@@ -48,10 +48,10 @@ export function openPostgres({
   const writePool = createPool(url, poolMax, 'write')
   const unknownCallerPool = createPool(url, unknownCallerPoolMax, 'read')
   const source = connectionSource(pool, () => queryMaxMs)
-  const numberingPool = createPool(url, numberingPoolMax, 'read')
+  const numberingPool = createPool(url, numberingPoolMax, 'numbering')
   /** Uses a pool of its own, and that of the reads if the server has no more connections. */
-  const dbOf = (own: Pool) =>
-    new PostgresDb(withFallback(connectionSource(own, source.timeoutMs, { isRetrying: false }), source))
+  const dbOf = (own: Pool, timeoutMs: number) =>
+    new PostgresDb(withFallback(connectionSource(own, () => timeoutMs, { isRetrying: false }), source))
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = new PostgresDb(source)
   const pools = [pool, writePool, unknownCallerPool, numberingPool]
@@ -62,14 +62,14 @@ export function openPostgres({
     pools.push(replicaPool)
   }
   const writer = new PostgresWriter(writePool)
-  const numbering = createEventNumbering(dbOf(numberingPool))
+  const numbering = createEventNumbering(dbOf(numberingPool, transactionMaxMs))
   const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   // Every change of any process increases it.
   const readVersion = async () => (await version.execute(read)).rows[0]?.version
   const externalChanges = pollForChanges(readVersion, { intervalMs: changePollMs })
   return {
     read,
-    unknownCallerDb: dbOf(unknownCallerPool),
+    unknownCallerDb: dbOf(unknownCallerPool, queryMaxMs),
     replica,
     write: (work, options) => writer.write(work, options),
     run: (query) => writer.run(query),

@@ -9,6 +9,8 @@ import { isTooManyConnections } from './errors.ts'
 const connectWaitMaxMs = 2_000
 /** The server cancels a read before the client times out: a client timeout costs the connection. */
 const readMaxMs = 2_500
+/** A database that needs longer for one batch of events would never give them ids. Less than the bound of a transaction. */
+const numberingMaxMs = 4_500
 /** Each for a connection to a replica and for a query. After that the primary responds. */
 const replicaMaxMs = 1_000
 export const replicaQueryMaxMs = 1_500
@@ -39,11 +41,14 @@ const settings = `
 const synchronousCommit =
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 
+const cancelledAfter = (ms: number) => ({
+  connectMs: connectWaitMaxMs,
+  settings: `SET statement_timeout = ${ms}; ${synchronousCommit}`,
+})
+
 const uses = {
-  read: {
-    connectMs: connectWaitMaxMs,
-    settings: `SET statement_timeout = ${readMaxMs}; ${synchronousCommit}`,
-  },
+  read: cancelledAfter(readMaxMs),
+  numbering: cancelledAfter(numberingMaxMs),
   /** Writes are never cancelled: a commit that waits for a synchronous standby would then be reported as a success. */
   write: { connectMs: connectWaitMaxMs, settings: `SET statement_timeout = 0; ${synchronousCommit}` },
   replica: { connectMs: replicaMaxMs, settings: `SET statement_timeout = ${replicaMaxMs}` },
