@@ -51,7 +51,12 @@ export function openPostgres({
   const numberingPool = createPool(url, numberingPoolMax, 'numbering')
   /** Uses a pool of its own, and that of the reads if the server has no more connections. */
   const dbOf = (own: Pool, timeoutMs: number) =>
-    new PostgresDb(withFallback(connectionSource(own, () => timeoutMs, { isRetrying: false }), source))
+    new PostgresDb(
+      withFallback(
+        connectionSource(own, () => timeoutMs, { isRetrying: false }),
+        source,
+      ),
+    )
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = new PostgresDb(source)
   const pools = [pool, writePool, unknownCallerPool, numberingPool]
