@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { withoutControls } from '../controlCharacters.ts'
 
 /** A log line, as JSON has it. */
 type Line = {
@@ -53,6 +54,3 @@ const errorText = ({ stack, message = '' }: { stack?: string; message?: string }
     .split('\n')
     .map((each) => `    ${withoutControls(each)}\n`)
     .join('')
-
-/** They would change the terminal. Some texts come from clients. */
-export const withoutControls = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')

@@ -32,6 +32,22 @@ describe('a messy spreadsheet', { concurrency: 2 }, () => {
     assert.equal(await cli.export(), before)
   })
 
+  test('cannot change the terminal', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const text = csv(
+      'Name,Species,Photo,\u001b[31mToy',
+      'Rex,Dog,\u001b[32mrex.jpg,',
+      'Bello,\u001b[33mCat,,',
+    )
+    const run = (...args: string[]) => cli.run(['import', '--format', 'csv', '--photos', ...args], text)
+    const dryRun = await run('--dry-run')
+    const imported = await run('--create-categories')
+    const shown = [dryRun, imported].map(({ stdout, stderr }) => stdout + stderr).join('')
+    for (const part of ['[31mToy', 'photo \ufffd[32mrex.jpg', 'but is "\ufffd[33mCat"', 'Dog, \ufffd[33mCat'])
+      assert.ok(shown.includes(part), shown)
+    assert.doesNotMatch(shown.replaceAll('\n', ''), /\p{Cc}/u)
+  })
+
   test('is imported without its wrong lines, which a report has with the reason', async (t) => {
     const cli = await cliOnNewDatabase(t)
     const report = join(folderFor(t), 'wrong.csv')

@@ -3,6 +3,7 @@ import { byCommand } from '../../audit/audit.ts'
 import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
+import { withoutControls } from '../../controlCharacters.ts'
 import type { Database } from '../../database/database.ts'
 import type { Db } from '../../database/db.ts'
 import type { CsvFile } from '../../imports/csvFile.ts'
@@ -72,7 +73,7 @@ export async function finishCsv(
     allowed: config.webhookAllow,
     signal,
   })
-  for (const problem of problems) console.error(problem)
+  for (const problem of problems) console.error(withoutControls(problem))
   const more = counts.failed - problems.length
   if (more > 0) console.error(`${counted(more, 'more photo')} ${more === 1 ? 'was' : 'were'} left out.`)
   return {

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
+import { withoutControls } from '../../controlCharacters.ts'
 import { explainUnwritableFile } from '../../database/sqlite/unwritable.ts'
 import type { Problem } from '../../imports/csv/problem.ts'
 import { counted } from '../cli.ts'
@@ -36,7 +37,7 @@ export class Problems {
   /** One line for each, and the number of those that are not listed. */
   toString(): string {
     const sorted = this.listed.toSorted((a, b) => a.line - b.line)
-    const lines = sorted.map(({ line, reason }) => `Line ${line}: ${reason}`)
+    const lines = sorted.map(({ line, reason }) => withoutControls(`Line ${line}: ${reason}`))
     const more = this.count - this.listed.length
     const advice = this.#report === undefined ? ' --report FILE lists all.' : ''
     if (more > 0) lines.push(`${counted(more, 'more wrong line')}.${advice}`)

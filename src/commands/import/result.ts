@@ -1,7 +1,7 @@
+import { withoutControls } from '../../controlCharacters.ts'
 import type { CsvFile } from '../../imports/csvFile.ts'
 import { addCounts, noCounts } from '../../records/resource.ts'
 import { countedResources, defaultResource } from '../../resources.ts'
-import { withoutControls } from '../../telemetry/readableLog.ts'
 import { counted, printResult } from '../cli.ts'
 import { byResource, describeCounts, listOf, totalOf } from '../counts.ts'
 import type { KindCounts } from './applyRecords.ts'
@@ -62,7 +62,7 @@ export function printImported(
     skipBad && problems.count > 0 && `Left out ${counted(problems.count, 'wrong line')}.`,
     ...(csv ? csvSentences(csv, 'Added', 'Unlisted') : []),
   ]
-  printResult(isJson, result, sentences.filter(Boolean).join('\n'))
+  printResult(isJson, result, asLines(sentences))
 }
 
 /** Prints what an import would change. */
@@ -98,8 +98,11 @@ export function printDryRun(
     ...(resumedAfterLine > 0 && { resumedAfterLine }),
   }
   const all = { dryRun: true, ...result, wrongLines, problems: listed, ...(csv && csvResult(csv)) }
-  printResult(isJson, all, sentences.filter(Boolean).join('\n'))
+  printResult(isJson, all, asLines(sentences))
 }
+
+const asLines = (sentences: readonly (string | false | undefined)[]): string =>
+  sentences.flatMap((sentence) => (sentence ? [withoutControls(sentence)] : [])).join('\n')
 
 function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: string, unlisting: string) {
   const { newCategories, unlisted, photos, unusedPhotos } = outcome
@@ -124,7 +127,7 @@ function csvSentences({ file, outcome }: NonNullable<Result['csv']>, adding: str
 const shownNamesMax = 5
 function shortList(names: readonly string[]): string {
   const more = names.length - shownNamesMax
-  const shown = names.slice(0, shownNamesMax).map(withoutControls)
+  const shown = names.slice(0, shownNamesMax)
   return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 

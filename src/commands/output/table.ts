@@ -1,4 +1,4 @@
-import { withoutControls } from '../../telemetry/readableLog.ts'
+import { withoutControls } from '../../controlCharacters.ts'
 
 const gap = '  '
 
