@@ -10,7 +10,15 @@ const features = [
 ]
 
 /** What any part may import. */
-const everywhere = ['actor', 'assets', 'clock', 'editDistance', 'maybePromise', 'nodeHttp']
+const everywhere = [
+  'actor',
+  'assets',
+  'clock',
+  'controlCharacters',
+  'editDistance',
+  'maybePromise',
+  'nodeHttp',
+]
 const foundation = [...everywhere, 'api', 'database']
 /** Everything except the commands and what starts them. */
 const parts = [
@@ -66,6 +74,7 @@ const arrows: Record<string, readonly string[]> = {
   maybePromise: [],
   nodeHttp: [],
   clock: [],
+  controlCharacters: [],
   editDistance: [],
   actor: [],
 }

@@ -32,7 +32,7 @@ test('writes that wait for the lock of another process block neither reads nor t
   let reads = 0
   await eventually('reads are served', async () => {
     assert.deepEqual(await categories(database), [1])
-    return ++reads >= 50
+    return ++reads >= 20
   })
   const { utilization } = performance.eventLoopUtilization(idle)
   assert.ok(!isDone)
