@@ -75,7 +75,7 @@ export function createOperations(options: OperationOptions): Operation[] {
     ...storeRoutes,
     ...importRoutes({ database, wake: options.wakeImporter }),
     listEventsOperation({ ...options, kinds }),
-    ...webhookRoutes({ database, allowed: webhookAllow, kinds }),
+    ...webhookRoutes({ allowed: webhookAllow, kinds }),
     getLimitsOperation(environment),
     ...keyRoutes(keyOptions),
     getKeyLimitsOperation(keyOptions),

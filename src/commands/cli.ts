@@ -1,4 +1,5 @@
 import { fstatSync, writeSync } from 'node:fs'
+import { withoutControls } from '../controlCharacters.ts'
 
 /** The command line is wrong. */
 export class UsageError extends Error {
@@ -20,8 +21,11 @@ export function printResult(isJson: boolean | undefined, result: object, sentenc
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`
 
-/** The message of an error, with that of its cause if it does not contain it. */
-export function describeError(error: unknown): string {
+/** The message of an error, with that of its cause if it does not contain it. It may have texts of a file. */
+export const describeError = (error: unknown): string =>
+  messageOf(error).split('\n').map(withoutControls).join('\n')
+
+function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { message, cause } = error
   if (!(cause instanceof Error) || message.includes(cause.message)) return message

@@ -6,7 +6,6 @@ import { defineOperation, type Operation, type Principal, respond } from '../api
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import type { AuditAction } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
 import { eventTypes, isPrivateEvent, privateEventsScope } from '../events/event.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
@@ -42,7 +41,6 @@ import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
 type WebhookRoutesOptions = {
-  database: Database
   /** Networks outside the public internet that the operator allows. */
   allowed: BlockList
   /** The event types that the OpenAPI document describes. */
@@ -52,9 +50,6 @@ type WebhookRoutesOptions = {
 /** The webhook receives the events after this one that `recordWebhookStart` does not exclude. */
 const newestEventId = (trx: Trx): Promise<number> => lastEventId(trx, eventIdMax)
 
-/** Gives ids to the events so far, or to some of them. Before the transaction, which would be idle and hold its locks. */
-const giveEventIds = async (database: Database): Promise<void> => void (await database.readableThrough())
-
 const listWebhooksOperation = defineOperation('listWebhooks', 'GET /webhooks', {
   ...webhookOperation,
   summary: 'List webhooks',
@@ -63,7 +58,7 @@ const listWebhooksOperation = defineOperation('listWebhooks', 'GET /webhooks', {
   read: pageReader(new ListCursor('webhooks'), listWebhooks, serializeWebhook),
 })
 
-const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptions) =>
+const createWebhookOperation = ({ allowed, kinds }: WebhookRoutesOptions) =>
   defineOperation('createWebhook', 'POST /webhooks', {
     ...webhookOperation,
     summary: 'Register a webhook',
@@ -73,7 +68,6 @@ const createWebhookOperation = ({ database, allowed, kinds }: WebhookRoutesOptio
     body: newWebhookSchema,
     responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
     location: ({ id }) => `/webhooks/${id}`,
-    prepare: () => giveEventIds(database),
     async write({ body }, context) {
       const { trx, now, principal } = context
       validateUrl(body.url, allowed)
@@ -97,7 +91,7 @@ const getWebhookOperation = defineOperation('getWebhook', 'GET /webhooks/{webhoo
   },
 })
 
-const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
+const updateWebhookOperation = ({ allowed }: WebhookRoutesOptions) =>
   defineOperation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
     ...webhookByIdOperation,
     summary: 'Change, pause or resume a webhook',
@@ -105,9 +99,6 @@ const updateWebhookOperation = ({ database, allowed }: WebhookRoutesOptions) =>
       'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
     body: webhookUpdateSchema,
     responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
-    async prepare({ body }) {
-      if (body.status) await giveEventIds(database)
-    },
     async write({ params, body }, context) {
       const { trx, now, principal } = context
       await lockDispatch(trx)

@@ -39,11 +39,21 @@ describe('a messy spreadsheet', { concurrency: 2 }, () => {
       'Rex,Dog,\u001b[32mrex.jpg,',
       'Bello,\u001b[33mCat,,',
     )
-    const run = (...args: string[]) => cli.run(['import', '--format', 'csv', '--photos', ...args], text)
-    const dryRun = await run('--dry-run')
-    const imported = await run('--create-categories')
-    const shown = [dryRun, imported].map(({ stdout, stderr }) => stdout + stderr).join('')
-    for (const part of ['[31mToy', 'photo \ufffd[32mrex.jpg', 'but is "\ufffd[33mCat"', 'Dog, \ufffd[33mCat'])
+    const run = (input: string, ...args: string[]) =>
+      cli.run(['import', '--format', 'csv', '--photos', ...args], input)
+    const runs = [
+      await run(text, '--dry-run'),
+      await run(text, '--create-categories'),
+      await run(text.replace('Name', '\u001b[34mNone')),
+    ]
+    const shown = runs.map(({ stdout, stderr }) => stdout + stderr).join('')
+    for (const part of [
+      '[31mToy',
+      '\ufffd[34mNone',
+      'photo \ufffd[32mrex.jpg',
+      'but is "\ufffd[33mCat"',
+      'Dog, \ufffd[33mCat',
+    ])
       assert.ok(shown.includes(part), shown)
     assert.doesNotMatch(shown.replaceAll('\n', ''), /\p{Cc}/u)
   })

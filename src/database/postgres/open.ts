@@ -5,10 +5,10 @@ import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { PostgresDb, query, withClient } from './driver.ts'
 import { createEventNumbering } from './eventNumbering.ts'
-import { connectionSource, createPool, withFallback } from './pool.ts'
+import { connectionSource, createPool, numberingQueryMaxMs, withFallback } from './pool.ts'
 import { createReplica } from './replica.ts'
 import { beginStatement, inTransaction, queryMaxMs } from './transactions.ts'
-import { PostgresWriter, transactionMaxMs } from './writer.ts'
+import { PostgresWriter } from './writer.ts'
 
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
@@ -49,7 +49,7 @@ export function openPostgres({
   const unknownCallerPool = createPool(url, unknownCallerPoolMax, 'read')
   const source = connectionSource(pool, () => queryMaxMs)
   const numberingPool = createPool(url, numberingPoolMax, 'numbering')
-  /** Uses a pool of its own, and that of the reads if the server has no more connections. */
+  /** Uses a pool of its own, and that of the reads, with its limits, if the server has no more connections. */
   const dbOf = (own: Pool, timeoutMs: number) =>
     new PostgresDb(
       withFallback(
@@ -67,7 +67,7 @@ export function openPostgres({
     pools.push(replicaPool)
   }
   const writer = new PostgresWriter(writePool)
-  const numbering = createEventNumbering(dbOf(numberingPool, transactionMaxMs))
+  const numbering = createEventNumbering(dbOf(numberingPool, numberingQueryMaxMs))
   const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   // Every change of any process increases it.
   const readVersion = async () => (await version.execute(read)).rows[0]?.version

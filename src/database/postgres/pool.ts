@@ -9,8 +9,12 @@ import { isTooManyConnections } from './errors.ts'
 const connectWaitMaxMs = 2_000
 /** The server cancels a read before the client times out: a client timeout costs the connection. */
 const readMaxMs = 2_500
-/** A database that needs longer for one batch of events would never give them ids. Less than the bound of a transaction. */
+/**
+ * How long giving ids to one batch of events may take, with the wait for a batch of another instance. If every batch took
+ * longer, no event would ever get an id.
+ */
 const numberingMaxMs = 4_500
+export const numberingQueryMaxMs = 5_000
 /** Each for a connection to a replica and for a query. After that the primary responds. */
 const replicaMaxMs = 1_000
 export const replicaQueryMaxMs = 1_500
@@ -41,14 +45,15 @@ const settings = `
 const synchronousCommit =
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 
-const cancelledAfter = (ms: number) => ({
-  connectMs: connectWaitMaxMs,
-  settings: `SET statement_timeout = ${ms}; ${synchronousCommit}`,
-})
-
 const uses = {
-  read: cancelledAfter(readMaxMs),
-  numbering: cancelledAfter(numberingMaxMs),
+  read: {
+    connectMs: connectWaitMaxMs,
+    settings: `SET statement_timeout = ${readMaxMs}; ${synchronousCommit}`,
+  },
+  numbering: {
+    connectMs: connectWaitMaxMs,
+    settings: `SET statement_timeout = ${numberingMaxMs}; SET lock_timeout = 0; ${synchronousCommit}`,
+  },
   /** Writes are never cancelled: a commit that waits for a synchronous standby would then be reported as a success. */
   write: { connectMs: connectWaitMaxMs, settings: `SET statement_timeout = 0; ${synchronousCommit}` },
   replica: { connectMs: replicaMaxMs, settings: `SET statement_timeout = ${replicaMaxMs}` },

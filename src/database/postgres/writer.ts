@@ -10,7 +10,7 @@ import { connectionSource } from './pool.ts'
 import { confirmed, queryMaxMs, unconfirmed, WriteTransaction } from './transactions.ts'
 
 /** The bound of a transaction. */
-export const transactionMaxMs = 5_000
+const transactionMaxMs = 5_000
 /** One that has locked the subject, and one that waits for the lock, so that it starts without a round trip. */
 const transactionsPerSubject = 2
 const retryDelayMaxMs = 50
