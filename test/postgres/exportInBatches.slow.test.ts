@@ -263,9 +263,9 @@ describe('an export', { concurrency: 2 }, () => {
       if (snapshot < 3 || isChanged) return
       isChanged = true
       for (let round = 0; round < 2; round++) {
-        for (let from = orderCount + 1; from < petCount; from += 400)
+        for (let from = orderCount + 1; from < petCount; from += 100)
           await database.write(async (trx) => {
-            for (let id = from; id < Math.min(from + 400, petCount); id++)
+            for (let id = from; id < Math.min(from + 100, petCount); id++)
               await updatePet(trx, await petOf(trx, id), { name: `Round ${round}` }, 2)
           })
       }
