@@ -20,6 +20,8 @@ export const pictureBytesMax = 1024 * 1024
 const pictureTime = { startMs: 10_000, bytesPerSecondMin: 64 * 1024, totalMs: 30_000 }
 /** For tests of bodies that are too slow. */
 export const shortTime = { startMs: 300, bytesPerSecondMin: 1024, totalMs: 900 }
+/** For a body that is still arriving after its first moments, and not too slow. */
+const shortStartTime = { ...shortTime, totalMs: 30_000 }
 export const boardAllowance: PageAllowance = { name: 'notice boards', perMinute: 5 }
 
 const petParams = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
@@ -81,6 +83,7 @@ const pictureOperation = (id: string, path: string, time: BodyTime) =>
 export const operations: Operation[] = [
   pictureOperation('addPicture', 'pictures', pictureTime),
   pictureOperation('addPictureFast', 'fastPictures', shortTime),
+  pictureOperation('addPictureShortStart', 'shortStartPictures', shortStartTime),
   defineOperation('getPicture', 'GET /test/pictures/{name}', {
     ...common,
     summary: 'Get a picture',
