@@ -11,6 +11,7 @@ import { renderFailure } from './notices.ts'
 const policy =
   "default-src 'none'; img-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'"
 const cacheControl = 'public, max-age=60'
+const notKept = { 'Cache-Control': 'no-store' }
 
 /** For each client address. */
 const pageAllowance = { name: 'adoption pages', perMinute: 600 }
@@ -67,12 +68,13 @@ export const adoptionPage = (
     if (rendered === undefined) throw pageNotFound()
     if ('redirectTo' in rendered) return redirect(rendered.redirectTo)
     const { status = 200, text, headers } = rendered
-    return represent(text, isZipped(request), { status, headers: { ...headersOf(type), ...headers } })
+    const kept = status < 400 ? headers : notKept
+    return represent(text, isZipped(request), { status, headers: { ...headersOf(type), ...kept } })
   },
   renderError(error) {
     const text = type === 'html' ? renderFailure(error, site) : undefined
     if (text === undefined) return undefined
-    const headers = { ...pageHeaders(types.html, policy), 'Cache-Control': 'no-store', ...error.headers }
+    const headers = { ...headersOf(type), ...notKept, ...error.headers }
     return { status: error.status, headers: Object.entries(headers).flat(), body: text }
   },
 })

@@ -51,6 +51,7 @@ export type PipelineOptions = ExecuteOptions & {
 const pathsOfApi = `${basePath}/`
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
+const errorPageHeaders = { 'Cache-Control': 'no-store' }
 const noParams: Route['params'] = {}
 const overload = protocolError('overloaded')
 /** Made once: rejecting a request must take much less time than serving it. */
@@ -143,7 +144,7 @@ export class Pipeline {
     try {
       prepared = await this.#runPage(state) // 404, 405, 429, 503
     } catch (thrown) {
-      const json = failure(state, thrown)
+      const json = failure(state, thrown, errorPageHeaders)
       prepared = page?.renderError?.(toApiError(thrown)) ?? json
     }
     const response = conditionalResponse(request, prepared)
@@ -241,9 +242,9 @@ function selectOperation({ route, operation, now }: RequestState): Operation {
 }
 
 /** The error response, and its code for the log. */
-function failure(state: RequestState, thrown: unknown): PreparedResponse {
+function failure(state: RequestState, thrown: unknown, common = state.common): PreparedResponse {
   const { status, body, headers, code } = toApiError(thrown)
   state.code = code
   if (status >= 500) state.error = thrown
-  return prepareResponse(respond(status, body, headers), state.common)
+  return prepareResponse(respond(status, body, headers), common)
 }

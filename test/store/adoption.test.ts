@@ -226,7 +226,7 @@ describe('the list of animals', () => {
 describe('a response of the adoption page', () => {
   test('has the headers that protect it, and can be kept for a minute', async () => {
     const id = await add()
-    for (const path of ['/adopt', `/adopt/${id}`, '/adopt/999999', '/adopt?q=a', '/adopt/animals.json']) {
+    for (const path of ['/adopt', `/adopt/${id}`, '/adopt?q=a', '/adopt/animals.json']) {
       const { headers } = await visit(path)
       assert.equal(headers['content-security-policy'], policy, path)
       assert.equal(headers['cache-control'], 'public, max-age=60', path)
@@ -311,5 +311,24 @@ describe('a response of the adoption page', () => {
     assert.equal((await visit('/guides', { address })).status, 200)
     service.advance(60_000)
     assert.equal((await visit('/adopt?q=b', { address })).status, 200)
+  })
+
+  test('is not kept if it is an error', async () => {
+    const adopted = await add({ status: 'sold' })
+    service.advance(31 * 86_400_000)
+    for (const [path, expected] of [
+      [`/adopt/${adopted}`, 410],
+      ['/adopt/999999', 404],
+      ['/adopt/sitemap.xml?part=x', 404],
+      ['/adopt/a/b', 404],
+      ['/adopt/animals.json?limit=x', 400],
+      [`/adopt?q=${'x'.repeat(201)}`, 400],
+    ] as const) {
+      const { status, headers } = await visit(path)
+      assert.deepEqual([path, status, headers['cache-control']], [path, expected, 'no-store'])
+    }
+    const rejected = await visit('/adopt', { method: 'POST' })
+    assert.deepEqual([rejected.status, rejected.headers['cache-control']], [405, 'no-store'])
+    await call('DELETE', `/pets/${adopted}`)
   })
 })
