@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
 import { assertSound, hostile, phone } from '../support/console.ts'
+import { expectTexts } from '../support/expectPage.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -31,9 +32,9 @@ describe('the adoption page', () => {
       '/adopt',
       async ({ page }) => {
         const cards = page.getByRole('main').getByRole('listitem').getByRole('heading')
-        assert.deepEqual(await cards.allTextContents(), [hostile, 'Bella', 'Milo', 'Luna'])
+        await expectTexts(cards, [hostile, 'Bella', 'Milo', 'Luna'])
         await page.getByRole('link', { name: 'Dog' }).click()
-        assert.deepEqual(await cards.allTextContents(), ['Bella', 'Luna'])
+        await expectTexts(cards, ['Bella', 'Luna'])
         await page.getByText('Filters').click()
         await page.getByLabel('Sex').selectOption('Male')
         await page.getByRole('button', { name: 'Show animals' }).click()

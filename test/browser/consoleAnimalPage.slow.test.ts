@@ -4,9 +4,10 @@ import { describe } from 'node:test'
 import sharp from 'sharp'
 import { browserTest, type PageVisit } from '../support/browser.ts'
 import { assertFits, assertSoundInBoth, hostile, phone, screenshot } from '../support/console.ts'
-import { animalPageOf, chooseFiles, dropFiles, part, photoTexts } from '../support/consoleAnimalPage.ts'
+import { animalPageOf, chooseFiles, dropFiles, expectPhotos, part } from '../support/consoleAnimalPage.ts'
 import { addCategories } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectValue } from '../support/expectPage.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -122,14 +123,13 @@ describe('the page of an animal', () => {
       // Nothing is added to a field by dropping a photo on it.
       const description = page.getByRole('textbox', { name: 'Description' })
       await tile('first').dragTo(description)
-      assert.equal(await description.inputValue(), 'Calm.')
+      await expectValue(description, 'Calm.')
       await tile('first').dragTo(tile('third'))
       await eventually('the order', async () => (await photosOf(id))[2]?.alt === 'first')
-      const shown = async () => String(await photoTexts(page)) === 'second,third,first'
-      await eventually('the order on the page', shown)
+      await expectPhotos(page, ['second', 'third', 'first'])
       // Chromium can leave out content of an element that was moved.
       for (const shownLast of [tile('first').getByText('first'), tile('first').locator('img')])
-        assert.ok(await shownLast.isVisible())
+        await shownLast.waitFor()
     })
   })
 
@@ -145,7 +145,7 @@ describe('the page of an animal', () => {
       await api('PATCH', `/pets/${id}/profile`, { description: 'Not calm.' })
       await page.getByRole('textbox', { name: 'Description' }).fill('Calm and kind.')
       await page.getByRole('button', { name: 'Use theirs' }).click()
-      assert.equal(await page.getByRole('textbox', { name: 'Description' }).inputValue(), 'Not calm.')
+      await expectValue(page.getByRole('textbox', { name: 'Description' }), 'Not calm.')
       const { description, staffNotes } = await profileOf(id)
       assert.deepEqual([description, staffNotes], ['Not calm.', 'New.'])
     }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertSound, hostile, phone, screenshot } from '../support/console.ts'
-import { animalPageOf, chooseFiles, part, photoTexts } from '../support/consoleAnimalPage.ts'
+import { assertSound, hostile, phone, screenshot, waitUntil } from '../support/console.ts'
+import { animalPageOf, chooseFiles, expectPhotos, part } from '../support/consoleAnimalPage.ts'
 import { addCategories } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectNone, expectValue } from '../support/expectPage.ts'
 import { jpeg, png, webp } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -42,7 +43,7 @@ describe('the page of an animal', () => {
         await photos.scrollIntoViewIfNeeded()
         await screenshot(page, 'animal-phone-added')
         await page.getByRole('link', { name: 'History' }).click()
-        await eventually('the focus', () => page.evaluate<boolean>(`document.activeElement.id === 'history'`))
+        await waitUntil(page, `document.activeElement.id === 'history'`)
       },
       phone,
     )
@@ -58,8 +59,8 @@ describe('the page of an animal', () => {
       const notice = part(page, 'Description').getByText('Someone else has changed this.')
       await notice.waitFor()
       await part(page, 'Description').getByText('Very calm.').waitFor()
-      assert.equal(await description.inputValue(), 'Calm and kind.')
-      assert.equal(await page.getByLabel('Location').inputValue(), 'Kennel 2')
+      await expectValue(description, 'Calm and kind.')
+      await expectValue(page.getByLabel('Location'), 'Kennel 2')
       await notice.scrollIntoViewIfNeeded()
       await screenshot(page, 'animal-conflict')
       await page.getByRole('button', { name: 'Keep mine' }).click()
@@ -81,7 +82,7 @@ describe('the page of an animal', () => {
       await page.keyboard.press('ArrowLeft')
       await page.keyboard.press('ArrowLeft')
       await page.getByText('The photo is now number 1 of 3.').waitFor()
-      assert.deepEqual(await photoTexts(page), ['third', 'first', 'second'])
+      await expectPhotos(page, ['third', 'first', 'second'])
       await page.locator('[aria-label="Photo 1: third"]:focus').waitFor()
       await eventually('the order', async () => (await photosOf(id))[0]?.alt === 'third')
       await page.getByRole('button', { name: 'Actions for photo 2' }).click()
@@ -138,9 +139,9 @@ describe('the page of an animal', () => {
     const { key } = await service.makeKey({ name: 'Reader', scopes: ['pets:read'] })
     const look = async (opened: PageVisit) => {
       const { page } = opened
-      await page.getByText('Likes cats.').waitFor()
-      assert.equal(await page.getByRole('textbox').count(), 0)
-      assert.equal(await page.getByText('Secret.').count(), 0)
+      const shown = page.getByText('Likes cats.')
+      await expectNone(page.getByRole('textbox'), shown)
+      await expectNone(page.getByText('Secret.'), shown)
       await assertSound(opened)
     }
     await test.visit(`animals/${id}`, look, { key })

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertSound, choose, goTo, hostile, screenshot } from '../support/console.ts'
+import { assertSound, choose, goTo, hostile, nextFrame, screenshot } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectNone, expectTexts } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const undoMs = 6_000
@@ -40,15 +41,11 @@ describe('animals', () => {
     await withAnimals(async (opened) => {
       const { page } = opened
       await page.getByRole('button', { name: 'Actions for Ollie' }).click()
-      const items = await page.getByRole('menuitem').allTextContents()
-      assert.deepEqual(items, ['Edit', 'Mark as available', 'Remove'])
+      await expectTexts(page.getByRole('menuitem'), ['Edit', 'Mark as available', 'Remove'])
       await screenshot(page, 'animals-menu')
       await page.getByRole('menuitem', { name: 'Edit' }).click()
       const dialog = page.getByRole('dialog', { name: 'Edit Ollie' })
-      assert.deepEqual(await dialog.getByLabel('Status').locator('option').allTextContents(), [
-        'Available',
-        'Sold',
-      ])
+      await expectTexts(dialog.getByLabel('Status').locator('option'), ['Available', 'Sold'])
       await dialog.getByLabel('Name', { exact: true }).fill('Oliver')
       await dialog.getByLabel('Category', { exact: true }).selectOption({ label: 'Cats' })
       await dialog.getByLabel('Status').selectOption({ label: 'Available' })
@@ -92,7 +89,8 @@ describe('animals', () => {
       // The time stops while the pointer is on the message.
       await page.getByRole('button', { name: 'Undo' }).hover()
       await page.clock.fastForward(2 * undoMs)
-      assert.ok(await page.getByRole('button', { name: 'Undo' }).isVisible())
+      await nextFrame(page)
+      await page.getByRole('button', { name: 'Undo' }).waitFor()
       await page.mouse.move(5, 5)
       await page.clock.fastForward(undoMs)
       await eventually('the removal', async () => (await statusOf(id)) === undefined)
@@ -113,7 +111,7 @@ describe('animals', () => {
       await choose(page, hostile, 'Remove')
       await page.getByText(`${hostile} removed.`).waitFor()
       await page.getByRole('button', { name: 'Undo' }).click()
-      assert.equal(await page.locator('img').count(), 0)
+      await expectNone(page.locator('img'), row(page, hostile))
       assert.deepEqual(dialogs, [])
       await assertSound(opened)
     })

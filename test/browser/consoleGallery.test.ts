@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertFits, assertSound, goTo, phone } from '../support/console.ts'
+import { assertFits, assertSound, goTo, phone, waitUntil } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { addPhoto } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectAttribute } from '../support/expectPage.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -31,29 +32,22 @@ describe('the gallery', () => {
         await eventually('the photo', () =>
           image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth > 0),
         )
-        assert.match((await image.getAttribute('srcset')) ?? '', /320\.webp 320w, .*640\.webp 640w/)
-        assert.equal(
-          await card(page, 'Maple').getByRole('link').getAttribute('href'),
-          `/console/animals/${id}`,
-        )
+        await expectAttribute(image, 'srcset', /320\.webp 320w, .*640\.webp 640w/)
+        await expectAttribute(card(page, 'Maple').getByRole('link'), 'href', `/console/animals/${id}`)
         for (const width of [320, 390]) {
           await page.setViewportSize({ width, height: 700 })
           await assertFits(page)
-          const columns = await page
-            .locator('.grid')
-            .evaluate(
-              (grid) => (grid as unknown as { style: Record<string, string> }).style.gridTemplateColumns,
-            )
-          assert.match(columns ?? '', /repeat\(2/)
-          const isCut = await page.evaluate<boolean>(
-            `[...document.querySelectorAll('.animal-state')].some((each) => each.scrollWidth > each.clientWidth)`,
+          await expectAttribute(page.locator('.grid'), 'style', /grid-template-columns: repeat\(2/)
+          // The status is beside the menu.
+          await waitUntil(
+            page,
+            `[...document.querySelectorAll('.animal-state')].every((each) => each.scrollWidth <= each.clientWidth)`,
           )
-          assert.ok(!isCut, 'The status is beside the menu.')
         }
         await assertSound(opened)
         await page.getByRole('button', { name: 'Table' }).click()
         await row(page, 'Maple').locator('img').waitFor()
-        assert.match(page.url(), /\/console\/animals$/)
+        await page.waitForURL(/\/console\/animals$/)
         await assertFits(page)
         await goTo(page, 'animals?view=gallery')
         await card(page, 'Maple').waitFor()
@@ -108,7 +102,7 @@ describe('several animals', () => {
       await all.waitFor({ state: 'detached' })
       const profile = await api('GET', `/pets/${ida.id}/profile?view=staff`)
       assert.equal(profile.location, 'Kennel 4')
-      assert.ok(await page.getByLabel('Selection').isHidden())
+      await page.getByLabel('Selection').waitFor({ state: 'hidden' })
     })
   })
 

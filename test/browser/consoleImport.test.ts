@@ -7,6 +7,7 @@ import { assertSound, goTo, screenshot } from '../support/console.ts'
 import { addCategories, row } from '../support/consoleAnimals.ts'
 import { chooseFile, countOf } from '../support/consoleImport.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectText, expectTexts } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole({}, addCategories)
@@ -28,14 +29,14 @@ describe('import', () => {
       await screenshot(page, 'import-choose')
       await chooseFile(page, csv)
       await page.getByText('The file has no animal that can be imported.').waitFor()
-      assert.equal(await countOf(page, 'Wrong lines').textContent(), '3')
+      await expectText(countOf(page, 'Wrong lines'), '3')
       await screenshot(page, 'import-unrecognized')
       await page.getByLabel('Nickname').selectOption('name')
       await page.getByText('Born must be a date', { exact: false }).waitFor()
       await page.getByLabel('Dates').selectOption('dmy')
       const apply = page.getByRole('button', { name: 'Add 2 animals' })
       await apply.waitFor()
-      assert.equal(await countOf(page, 'Wrong lines').textContent(), '1')
+      await expectText(countOf(page, 'Wrong lines'), '1')
       await page.getByText('Line 4').waitFor()
       await page.getByText('New categories: Unicorn').waitFor()
       await page.getByLabel('Mood').selectOption('attributes')
@@ -78,7 +79,7 @@ describe('import', () => {
       'animals',
       async ({ page }) => {
         await page.getByRole('button', { name: 'More actions' }).click()
-        assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['Export as CSV'])
+        await expectTexts(page.getByRole('menuitem'), ['Export as CSV'])
         await goTo(page, 'import')
         await page.getByText('This key cannot see Import animals').waitFor()
       },
@@ -134,7 +135,7 @@ describe('export', () => {
       await goTo(page, 'import')
       await chooseFile(page, lines.join('\r\n'))
       await page.getByText('The file changes nothing', { exact: false }).waitFor()
-      assert.equal(await countOf(page, 'Unchanged').textContent(), '3')
+      await expectText(countOf(page, 'Unchanged'), '3')
     }),
   )
 })

@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
 import { assertAccessible, waitUntil } from '../support/console.ts'
-import { isSignedIn, isSignedOut, keptKeyOf, signInAndKeep, stored } from '../support/consoleKeptKey.ts'
+import { expectStored, isSignedIn, isSignedOut, keptKeyOf, signInAndKeep } from '../support/consoleKeptKey.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -34,6 +33,8 @@ async function keepInTwoQuietTabs(page: Page, key: string): Promise<Page> {
 
 const setUnusedFor = (page: Page, ms: number) =>
   page.evaluate(`localStorage.setItem('petstore.keptKeyUsedAt', String(Date.now() - ${ms}))`)
+const isUsed = (page: Page) =>
+  waitUntil(page, `localStorage['petstore.keptKeyUsedAt'] > Date.now() - ${dayMs}`)
 
 describe('a session that the device keeps', () => {
   browserTest('takes over a tab that was signed in with the same key before, and no tab of another key', () =>
@@ -70,14 +71,14 @@ describe('a session that the device keeps', () => {
       await page.reload()
       await isSignedIn(page)
       // The page that was opened is a use.
-      assert.ok(Number((await stored(page))['petstore.keptKeyUsedAt']) > Date.now() - dayMs)
+      await isUsed(page)
       await setUnusedFor(page, 29 * dayMs)
       await page.getByRole('heading', { name: 'Limits' }).click()
-      assert.ok(Number((await stored(page))['petstore.keptKeyUsedAt']) > Date.now() - dayMs)
+      await isUsed(page)
       await setUnusedFor(page, 30 * dayMs)
       await page.reload()
       await page.getByText('was not used on this device for 30 days').waitFor()
-      assert.deepEqual(await stored(page), {})
+      await expectStored(page, {})
       await signInAndKeep(page, key)
       await isSignedIn(page)
       const open = await openTab(page.context())
@@ -88,7 +89,7 @@ describe('a session that the device keeps', () => {
       await page.clock.fastForward(31 * dayMs)
       await page.getByText('was not used on this device for 30 days').waitFor()
       await isSignedOut(open)
-      assert.deepEqual(await stored(page), {})
+      await expectStored(page, {})
     }),
   )
 
@@ -101,7 +102,7 @@ describe('a session that the device keeps', () => {
       // The tab whose request is rejected knows the reason.
       await page.getByText('has been revoked').waitFor()
       for (const tab of [page, open]) await isSignedOut(tab)
-      assert.deepEqual(await stored(page), {})
+      await expectStored(page, {})
       const rotated = await makeQuietKey()
       await page.goto(`${service.base}/console/categories`)
       await signInAndKeep(page, rotated.key)
@@ -110,7 +111,7 @@ describe('a session that the device keeps', () => {
       await page.reload()
       await page.getByText('This key does not work here').waitFor()
       await isSignedOut(open)
-      assert.deepEqual(await stored(page), {})
+      await expectStored(page, {})
     }),
   )
 
@@ -130,11 +131,11 @@ describe('a session that the device keeps', () => {
         await api('PATCH', `/keys/${id}`, { scopes: [...quietScopes, 'keys:manage'] })
         await learn(page)
         await page.getByText('A key that can manage keys is never kept on a device').waitFor()
-        assert.deepEqual(await stored(page), { 'petstore.key': key })
+        await expectStored(page, { 'petstore.key': key })
         await page.getByRole('link', { name: 'Keys', exact: true }).waitFor()
         await isSignedOut(open)
         await open.getByText('or it can manage keys').waitFor()
-        assert.deepEqual(await stored(open), {})
+        await expectStored(open, {})
       }),
     )
 

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
 import { assertSound, screenshot } from '../support/console.ts'
-import { isSignedIn, isSignedOut, keptKeyOf, signInAndKeep, stored } from '../support/consoleKeptKey.ts'
+import {
+  expectStored,
+  isSignedIn,
+  isSignedOut,
+  keptKeyOf,
+  signInAndKeep,
+  stored,
+} from '../support/consoleKeptKey.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { expectChecked } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 /** "Keep me signed in on this device": one session for all tabs of a browser. */
@@ -15,11 +24,11 @@ describe('a session that the device keeps', () => {
   browserTest('is off unless the person asks for it', () =>
     visitAlone(async ({ page }) => {
       const { key } = await makeStaffKey()
-      assert.equal(await page.getByLabel('Keep me signed in on this device').isChecked(), false)
+      await expectChecked(page.getByLabel('Keep me signed in on this device'), false)
       await page.getByLabel('API key').fill(key)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await isSignedIn(page)
-      assert.deepEqual(await stored(page), { 'petstore.key': key })
+      await expectStored(page, { 'petstore.key': key })
       await isSignedOut(await openTab(page.context()))
     }),
   )
@@ -38,14 +47,16 @@ describe('a session that the device keeps', () => {
       await after.reload()
       await isSignedIn(after)
       for (const tab of [page, before, after]) {
-        const { 'petstore.keptKey': kept, ...others } = await stored(tab)
-        assert.equal(kept, key)
-        assert.ok(!JSON.stringify(others).includes(key))
+        await eventuallyHolds(async () => {
+          const { 'petstore.keptKey': kept, ...others } = await stored(tab)
+          assert.equal(kept, key)
+          assert.ok(!JSON.stringify(others).includes(key))
+        })
       }
       await before.getByRole('button', { name: 'Sign out' }).click()
       for (const tab of [page, before, after]) {
         await isSignedOut(tab)
-        assert.deepEqual(await stored(tab), {})
+        await expectStored(tab, {})
       }
       await page.getByText('You signed out in another tab').waitFor()
       await isSignedOut(await openTab(page.context()))
@@ -59,7 +70,7 @@ describe('a session that the device keeps', () => {
       await isSignedIn(page)
       await page.getByText('A key that can manage keys is never kept on a device').waitFor()
       await screenshot(page, 'sign-in-not-kept')
-      assert.deepEqual(await stored(page), { 'petstore.key': service.operatorKey })
+      await expectStored(page, { 'petstore.key': service.operatorKey })
       await isSignedOut(await openTab(page.context()))
       await assertSound(opened)
     }),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSound, hostile } from '../support/console.ts'
+import { assertSound, hostile, nextFrame } from '../support/console.ts'
+import { expectText, textMatching } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const secretPattern = /ps_live_[0-9A-Za-z]{36}/
@@ -28,16 +29,17 @@ describe('keys', () => {
         await dialog.getByLabel('orders:write').uncheck()
         await dialog.getByLabel('Name').press('Enter')
         await dialog.getByText('It is shown only once').waitFor()
-        const secret = secretPattern.exec(await dialog.innerText())?.[0] ?? ''
+        const secret = await textMatching(dialog, secretPattern)
         assert.ok(await isAccepted(secret))
         const command = new RegExp(`curl -H "Authorization: Bearer ${secret}" "http`)
-        assert.match(await dialog.innerText(), command)
+        await expectText(dialog, command)
         await dialog.getByRole('button', { name: 'Copy: API key' }).click()
         await dialog.getByText('Copied', { exact: true }).waitFor()
         assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret)
         // The secret is lost when the dialog is closed. Browsers close one at the second Escape.
         for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Escape')
-        assert.ok(await dialog.isVisible())
+        await nextFrame(page)
+        await dialog.waitFor()
         await dialog.getByRole('button', { name: 'I have saved it' }).click()
         await dialog.waitFor({ state: 'detached' })
         await page.getByRole('link', { name: hostile }).first().click()
@@ -80,7 +82,7 @@ describe('keys', () => {
       await dialog.getByLabel('Previous secret').selectOption('3600')
       await dialog.getByRole('button', { name: 'Rotate key' }).click()
       await dialog.getByText('It is shown only once').waitFor()
-      const secret = secretPattern.exec(await dialog.innerText())?.[0] ?? ''
+      const secret = await textMatching(dialog, secretPattern)
       assert.notEqual(secret, key)
       assert.ok(await isAccepted(secret))
       assert.ok(await isAccepted(key))

@@ -4,6 +4,7 @@ import { browserTest, type PageVisit } from '../support/browser.ts'
 import { assertSound, hostile, screenshot } from '../support/console.ts'
 import { card, ordersOf } from '../support/consoleOrders.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectNone } from '../support/expectPage.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -88,8 +89,7 @@ describe('orders', () => {
         await page.getByRole('link', { name: 'Limits' }).click()
         await page.getByText('This day').waitFor()
         await page.getByRole('link', { name: 'Orders' }).click()
-        await card(page, 'Delivered', 'Rowan').waitFor()
-        assert.equal(await card(page, 'Approved', 'Rowan').count(), 0)
+        await expectNone(card(page, 'Approved', 'Rowan'), card(page, 'Delivered', 'Rowan'))
         await page.mouse.move(5, 5)
         await page.clock.fastForward(undoMs)
         await eventually('the delivery', async () => (await statusOf(id)) === 'delivered')
@@ -175,8 +175,7 @@ describe('orders', () => {
     await addOrder(hostile, { name: hostile, email: 'ada@example.com' })
     await visit('orders', async (opened) => {
       const { page } = opened
-      await card(page, 'Placed', hostile).first().waitFor()
-      assert.equal(await page.locator('img').count(), 0)
+      await expectNone(page.locator('img'), card(page, 'Placed', hostile).first())
       await assertSound(opened)
     })
   })

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest, type PageVisit } from '../support/browser.ts'
 import { assertKeyHidden, assertSound, recordPublicText, screenshot, signIn } from '../support/console.ts'
+import { expectStored } from '../support/consoleKeptKey.ts'
+import { expectNone, expectText, expectTexts } from '../support/expectPage.ts'
 import { useConsole, type VisitOptions } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole()
@@ -15,21 +17,23 @@ describe('sign-in', () => {
     const { key } = await service.makeKey({ name: 'Reader', scopes: ['pets:read'] })
     await visitSignIn(async ({ page }) => {
       await signIn(page, key)
-      const links = await page.getByRole('navigation').getByRole('link').allTextContents()
-      assert.deepEqual(links, ['Overview', 'Animals', 'Store', 'Limits', 'Docs'])
+      await expectTexts(page.getByRole('navigation').getByRole('link'), [
+        'Overview',
+        'Animals',
+        'Store',
+        'Limits',
+        'Docs',
+      ])
       await page.goto(`${service.base}/console/orders`)
       await page.getByRole('heading', { name: 'This key cannot see Orders' }).waitFor()
       await page.getByText('orders:read').waitFor()
       await page.goto(`${service.base}/console/animals`)
       await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-      assert.equal(await page.getByRole('button', { name: 'Add animal' }).count(), 0)
+      await expectNone(page.getByRole('button', { name: 'Add animal' }), page.getByText('No animals yet'))
       await page.getByRole('button', { name: 'Sign out' }).click()
       const { key: keyWithoutScopes } = await service.makeKey({ name: 'Nothing', scopes: [] })
       await signIn(page, keyWithoutScopes)
-      assert.deepEqual(await page.getByRole('navigation').getByRole('link').allTextContents(), [
-        'Limits',
-        'Docs',
-      ])
+      await expectTexts(page.getByRole('navigation').getByRole('link'), ['Limits', 'Docs'])
     })
   })
 
@@ -41,8 +45,7 @@ describe('sign-in', () => {
         const texts = recordPublicText(page)
         await signIn(page, operatorKey)
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-        const links = await page.getByRole('navigation').getByRole('link').allTextContents()
-        assert.deepEqual(links, [
+        await expectTexts(page.getByRole('navigation').getByRole('link'), [
           'Overview',
           'Animals',
           'Categories',
@@ -71,7 +74,7 @@ describe('sign-in', () => {
         )
         await page.getByRole('button', { name: 'Sign out' }).click()
         await page.getByLabel('API key').waitFor()
-        assert.equal(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })'), '{}')
+        await expectStored(page, {})
         await page.reload()
         await page.getByLabel('API key').waitFor()
       }
@@ -138,12 +141,10 @@ describe('sign-in', () => {
         await t.test(title, async () => {
           await page.getByLabel('API key').fill(await makeKey())
           await page.getByRole('button', { name: 'Sign in' }).click()
-          const start = new RegExp(message.source.split('[')[0] ?? '')
-          await page.getByText(start).first().waitFor()
-          assert.match(await page.locator('form').innerText(), message)
+          await expectText(page.locator('form'), message)
           await assertSound(opened)
           await screenshot(page, `sign-in-refused-${title.replaceAll(' ', '-')}`)
-          assert.equal(await page.evaluate('sessionStorage.length'), 0)
+          await expectStored(page, {})
         })
       }
     }),

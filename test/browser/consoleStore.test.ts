@@ -3,6 +3,7 @@ import { beforeEach, describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest, hasBrowser } from '../support/browser.ts'
 import { assertSound, hostile } from '../support/console.ts'
+import { expectAttribute, expectChecked, expectNone } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole()
@@ -52,13 +53,12 @@ describe('the store screen', () => {
       async (opened) => {
         const { page } = opened
         const link = page.getByRole('link', { name: 'Open the adoption page' })
-        await page.getByText('PETSTORE_PUBLIC_URL').waitFor()
+        await expectNone(link, page.getByText('PETSTORE_PUBLIC_URL'))
         await switchOf(page).focus()
-        assert.equal(await link.count(), 0)
         await page.keyboard.press('Space')
         await page.getByText('The adoption page is on.').waitFor()
-        assert.equal(await switchOf(page).isChecked(), true)
-        assert.equal(await link.getAttribute('href'), `${service.base}/adopt`)
+        await expectChecked(switchOf(page), true)
+        await expectAttribute(link, 'href', `${service.base}/adopt`)
         assert.equal((await api('GET', path)).adoptionPage, true)
         await assertSound(opened)
         await page.keyboard.press('Space')
@@ -79,7 +79,7 @@ describe('the store screen', () => {
       )
       await switchOf(page).click()
       await page.getByText('No.', { exact: true }).waitFor()
-      assert.equal(await switchOf(page).isChecked(), false)
+      await expectChecked(switchOf(page), false)
     }),
   )
 
@@ -119,9 +119,9 @@ describe('the store screen', () => {
       'store',
       async ({ page }) => {
         await page.getByText('Second Chance').waitFor()
-        await page.getByRole('link', { name: 'Open the adoption page' }).waitFor()
-        assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0)
-        assert.equal(await switchOf(page).count(), 0)
+        const link = page.getByRole('link', { name: 'Open the adoption page' })
+        await expectNone(page.getByRole('button', { name: 'Edit' }), link)
+        await expectNone(switchOf(page), link)
       },
       { key },
     )

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import type { Locator } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
 import { assertSound } from '../support/console.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { expectCount } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { visit } = useConsole()
@@ -14,9 +16,9 @@ browserTest('the table of contents and the links to other guides work', () =>
       .getByRole('navigation', { name: 'On this page' })
       .getByRole('link', { name: 'Audit log' })
       .click()
-    assert.equal(new URL(page.url()).hash, '#audit-log')
+    await page.waitForURL('**/guides/keys#audit-log')
     const others = page.getByRole('navigation', { name: 'Other guides' })
-    assert.equal(await others.getByRole('link').count(), 1)
+    await expectCount(others.getByRole('link'), 1)
     await others.getByRole('link', { name: /^Next/ }).click()
     await page.getByRole('heading', { level: 1, name: 'Adopting an animal' }).waitFor()
     await others.getByRole('link', { name: /^Previous/ }).click()
@@ -33,7 +35,7 @@ browserTest('code is copied by keyboard, and the result is announced', () =>
       const button = block.getByRole('button', { name: 'Copy' })
       await block.locator('pre').focus()
       await page.keyboard.press('Shift+Tab')
-      assert.equal(await opacityOf(button), '1')
+      await eventuallyHolds(async () => assert.equal(await opacityOf(button), '1'))
       await page.keyboard.press('Enter')
       await page.getByRole('status').getByText('Copied').waitFor()
       assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm ci && npm start')

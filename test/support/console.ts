@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import type { PageVisit } from './browser.ts'
-import { eventually } from './eventually.ts'
+import { eventually, eventuallyHolds } from './eventually.ts'
 
 /** What the tests of the console do with a page. */
 
@@ -59,16 +59,18 @@ export async function assertSoundInBoth(opened: PageVisit, name: string): Promis
 export async function assertFits(page: Page): Promise<void> {
   // Before that, the stylesheet may be missing.
   await page.waitForLoadState()
-  const overflows = await page.evaluate<number[]>(
-    `[document.documentElement, ...document.querySelectorAll('main.content')]
-      .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)`,
-  )
-  assert.equal(Math.max(...overflows), 0, 'The page is wider than the screen.')
-  // In the console, only the content scrolls.
-  const excess = await page.evaluate<number>(
-    `document.querySelector('main.content') ? document.documentElement.scrollHeight - innerHeight : 0`,
-  )
-  assert.ok(excess <= 0, `The document is ${excess} pixels higher than the window.`)
+  await eventuallyHolds(async () => {
+    const overflows = await page.evaluate<number[]>(
+      `[document.documentElement, ...document.querySelectorAll('main.content')]
+        .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)`,
+    )
+    assert.equal(Math.max(...overflows), 0, 'The page is wider than the screen.')
+    // In the console, only the content scrolls.
+    const excess = await page.evaluate<number>(
+      `document.querySelector('main.content') ? document.documentElement.scrollHeight - innerHeight : 0`,
+    )
+    assert.ok(excess <= 0, `The document is ${excess} pixels higher than the window.`)
+  })
 }
 
 const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Locator, Page } from 'playwright-core'
 import type { PageVisit } from './browser.ts'
+import { eventuallyHolds } from './eventually.ts'
 import { jpeg } from './images.ts'
 import type { ConsoleTest, VisitOptions } from './useConsole.ts'
 
@@ -40,12 +41,14 @@ export function animalPageOf({ api, service, visit }: ConsoleTest) {
 }
 
 /** The alternative texts of the photos, in order. */
-export const photoTexts = (page: Page) =>
-  page
-    .getByRole('button', { name: /^Photo \d+: / })
-    .evaluateAll((tiles) =>
-      tiles.map((tile) => (tile as unknown as { ariaLabel: string }).ariaLabel.split(': ')[1]),
+export const expectPhotos = (page: Page, texts: readonly string[]) =>
+  eventuallyHolds(async () => {
+    const tiles = page.getByRole('button', { name: /^Photo \d+: / })
+    const found = await tiles.evaluateAll((all) =>
+      all.map((tile) => (tile as unknown as { ariaLabel: string }).ariaLabel.split(': ')[1]),
     )
+    assert.deepEqual(found, texts)
+  })
 
 type ChosenFile = { readonly name: string; readonly mimeType: string; readonly buffer: Buffer }
 

@@ -1,5 +1,7 @@
+import assert from 'node:assert/strict'
 import type { BrowserContext, Page } from 'playwright-core'
 import { desktop } from './console.ts'
+import { eventuallyHolds } from './eventually.ts'
 import type { ConsoleTest, VisitOptions } from './useConsole.ts'
 
 /** What the tests of "Keep me signed in on this device" share. */
@@ -14,6 +16,8 @@ export const isSignedIn = (page: Page) => page.locator('main.content').waitFor()
 export const isSignedOut = (page: Page) => page.getByLabel('API key').waitFor()
 export const stored = (page: Page) =>
   page.evaluate<Record<string, string>>('({ ...sessionStorage, ...localStorage })')
+export const expectStored = (page: Page, values: Record<string, string>) =>
+  eventuallyHolds(async () => assert.deepEqual(await stored(page), values))
 
 const staffScopes = ['pets:read', 'categories:read', 'orders:read']
 
