@@ -73,3 +73,32 @@ export function newRequestId(): string {
 /** The id that the client sent, if it is valid. */
 export const parseRequestId = (given: string | undefined): string | undefined =>
   given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined
+
+/**
+ * Whether a client prefers one media type to another (RFC 9110, 12.5.1): by the weight, then by how precisely it names
+ * them. It prefers none to one that it names in the same way, or if it accepts neither.
+ */
+export function prefersType(accept: string | undefined, type: string, other: string): boolean {
+  const [wanted, rival] = [acceptanceOf(accept ?? '', type), acceptanceOf(accept ?? '', other)]
+  if (wanted.weight !== rival.weight) return wanted.weight > rival.weight
+  return wanted.weight > 0 && wanted.precision > rival.precision
+}
+
+/** What the most precise range says that matches the type. Parameters other than the weight are ignored. */
+function acceptanceOf(accept: string, type: string): { weight: number; precision: number } {
+  const ranges = ['*/*', type.replace(/\/.*/, '/*'), type]
+  let found = { weight: 0, precision: -1 }
+  for (const entry of accept.toLowerCase().split(',')) {
+    const [range = '', ...parameters] = entry.split(';').map((part) => part.trim())
+    const precision = ranges.indexOf(range)
+    if (precision > found.precision) found = { weight: weightOf(parameters), precision }
+  }
+  return found
+}
+
+/** A malformed weight counts as 0. */
+function weightOf(parameters: readonly string[]): number {
+  const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)
+  if (weight === undefined) return 1
+  return /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/.test(weight) ? Number(weight) : 0
+}

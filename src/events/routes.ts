@@ -8,6 +8,7 @@ import {
   type ReadContext,
 } from '../api/operation.ts'
 import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
+import { prefersType } from '../api/request.ts'
 import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
@@ -31,7 +32,7 @@ export const listEventsOperation = (options: EventRoutesOptions): Operation =>
     tag: 'Events',
     summary: 'Follow changes',
     description:
-      'Returns every change, oldest first and without gaps. With `Accept: text/event-stream` the response is a live stream, which resumes from `Last-Event-ID`. Events are stored for 30 days. Events about API keys require the scope `keys:manage`.',
+      'Returns every change, oldest first and without gaps. With `Accept: text/event-stream` the response is a live stream, which resumes from `Last-Event-ID`. If `Accept` has both types, the preferred one is sent (RFC 9110, 12.5.1), and JSON if neither is preferred. Events are stored for 30 days. Events about API keys require the scope `keys:manage`.',
     stability: 'experimental',
     scope: eventsScope,
     query: z.object({
@@ -75,7 +76,7 @@ async function readEvents(
   context: ReadContext,
 ): Promise<OperationResult> {
   const { principal, header } = context
-  const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(header('accept') ?? '')
+  const isStream = prefersType(header('accept'), 'text/event-stream', 'application/json')
   const pruned = await lastPrunedEventId(database.read)
   const sent = (isStream ? lastReceivedId(header) : undefined) ?? after
   // A stream without a position must not send what was committed before it.
