@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
@@ -35,6 +35,14 @@ function blocksOf(page: string): Block[] {
     code: match[2] ?? '',
     line: text.slice(0, match.index).split('\n').length,
   }))
+}
+
+/** A project with the package of the client, and `eventsource`. */
+function project(): string {
+  const { folder } = packClient()
+  const library = `${folder}/node_modules/eventsource`
+  if (!existsSync(library)) symlinkSync(`${root}node_modules/eventsource`, library)
+  return folder
 }
 
 let server: Awaited<ReturnType<typeof startServer>>
@@ -93,8 +101,8 @@ describe('every snippet in the README and the guides works', () => {
           const isShell = block.language === 'sh'
           const { code, output } = isShell
             ? await run('bash', ['-euo', 'pipefail', '-c', block.code])
-            : // In a project that has the package of the client.
-              await run(process.execPath, ['--input-type=module', '-e', block.code], packClient().folder)
+            : // In a project that has the packages of the examples.
+              await run(process.execPath, ['--input-type=module', '-e', block.code], project())
           assert.equal(code, 0, output)
         })
         // The only error in a guide is the one it demonstrates.
