@@ -8,6 +8,8 @@ COPY package.json package-lock.json openapi.json tsconfig.json ./
 COPY tools tools
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY src src
+# The console uses the client, and its build writes the types of the client.
+COPY client/src client/src
 COPY console console
 RUN node tools/buildConsole.js
 

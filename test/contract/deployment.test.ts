@@ -5,6 +5,7 @@ import { totalmem } from 'node:os'
 import { describe, test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config.ts'
+import { commandOf, imageStage } from '../support/dockerfile.ts'
 import { permissionCommand } from '../support/permissionFlags.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -22,15 +23,6 @@ const heapLimitWith = (flags: string[]): number =>
   Number(execFileSync(process.execPath, [...flags, '-p', 'v8.getHeapStatistics().heap_size_limit']))
 
 describe('the files for deploying', () => {
-  test('the image has the Node that the tests run on', () => {
-    const { version } = JSON.parse(read('tools/node/package.json'))
-    assert.equal(/^ARG NODE_VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], version)
-  })
-
-  test('the image has the version of the package', () => {
-    assert.equal(/^ARG VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], pack.version)
-  })
-
   test('the image that they name has the version of the package', () => {
     const named = [...yamlFiles, 'deploy/compose.env.example', ...guides].flatMap((file) =>
       [...read(file).matchAll(/\bpetstore:(\d[\w.-]*)/g)].map((match) => match[1]),
@@ -40,7 +32,7 @@ describe('the files for deploying', () => {
   })
 
   test('no start command fixes the size of the heap, so that Node derives it from the memory that there is', () => {
-    const image = JSON.parse(String(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1]))
+    const image = commandOf(imageStage(), 'ENTRYPOINT')
     const unit = String(/^ExecStart=(.*)$/m.exec(read('deploy/systemd/petstore.service'))?.[1]).split(' ')
     const commands = [image, unit, pack.scripts.start.split(' ')]
     const semiSpaceFlag = '--max-semi-space-size=8'
@@ -65,7 +57,7 @@ describe('the files for deploying', () => {
   }
 
   test("the commands with Node's permission model have the same options, besides those of the image", () => {
-    const image: string[] = JSON.parse(String(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1]))
+    const image = commandOf(imageStage(), 'ENTRYPOINT')
     const added = permissionCommand().filter((word) => word.startsWith('--') && !image.includes(word))
     assert.equal(added[0], '--permission')
     const inImage = added.map((word) => word.replace('/opt/petstore/', '/app/'))
@@ -103,7 +95,6 @@ describe('the files for deploying', () => {
   })
 
   test('the service runs without rights: not as root, and without new privileges and capabilities', () => {
-    assert.match(read('Dockerfile'), /^USER 10001:10001$/m)
     const unit = read('deploy/systemd/petstore.service')
     for (const line of [
       'User=petstore',

@@ -62,6 +62,7 @@ async function checkPages({ request, operatorKey: key }: Server): Promise<void> 
     assert.equal(status, 200, path)
     return text
   }
+  assert.match(await read('/healthz'), /"status":"up"/)
   const [, script = ''] = /src="(\/console\/assets\/[^"]+\.js)"/.exec(await read('/console')) ?? []
   assert.ok((await read(script)).length > 1_000)
   assert.match(await read('/docs'), /reference\.js/)
