@@ -7,7 +7,7 @@ export {
   WebhookVerificationError,
 } from './errors.ts'
 export { headersOf } from './http.ts'
-export { parseInt64 } from './json.ts'
+export { parseInt64, parseJson, toJson } from './json.ts'
 export type { List, Page } from './list.ts'
 export type { ChangeOptions, CreateOptions, PetstoreOptions, RequestOptions } from './options.ts'
 export { Petstore } from './petstore.ts'

@@ -3,39 +3,53 @@ import type { Int64 } from './schema.ts'
 /**
  * JSON with exact integers: a number, or a bigint beyond 2^53 - 1. Node 20 has neither the source text in revivers nor
  * JSON.rawJSON, so such integers pass through JSON.parse and JSON.stringify as marked strings. The mark begins with
- * U+0000, which the API allows in no string.
+ * U+0000. A text that begins with U+0000 passes with the mark before it.
  */
 
 const mark = '\0int:'
 const escapedMark = '\\u0000int:'
-/** Strings are matched too, so that digits in them are skipped. In linear time, also if the text is incomplete. */
-const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g
-const markedInteger = /"\\u0000int:(-?\d+)"/g
+/** Names end with their colon. In linear time, also if the text is incomplete. */
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"?(?:\s*:)?|-?\d[\d.eE+-]*/g
 
+/** Reads JSON as `JSON.parse` does, but an integer beyond 2^53 - 1 becomes a `bigint`. */
 export function parseJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text)
   const marked = text.replace(stringOrNumber, (token) =>
-    /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${escapedMark}${token}"` : token,
+    token.replace(/^"(?=\\u0000.*"$)/s, `"${escapedMark}`).replace(/^-?[1-9]\d{15,}$/, `"${escapedMark}$&"`),
   )
-  return JSON.parse(marked, (_key, value) =>
-    typeof value === 'string' && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value,
-  )
+  return JSON.parse(marked, (_key, value) => {
+    if (typeof value !== 'string' || !value.startsWith(mark)) return value
+    const rest = value.slice(mark.length)
+    return rest.startsWith('\0') ? rest : integerOf(rest)
+  })
 }
 
-export const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, item) =>
-    typeof item === 'bigint' ? `${mark}${item}` : assertExact(item),
-  ).replace(markedInteger, '$1')
+const integerOf = (digits: string): Int64 =>
+  Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits)
+
+/** Writes JSON as `JSON.stringify` does, and a `bigint` as an exact integer. Throws for what JSON does not have. */
+export const toJson = (value: unknown, space?: number | string): string =>
+  JSON.stringify(
+    value,
+    (_key, item) =>
+      typeof item === 'bigint' || (typeof item === 'string' && item.startsWith('\0'))
+        ? mark + item
+        : assertExact(item),
+    space,
+  ).replace(stringOrNumber, (token) =>
+    token.endsWith(':')
+      ? token
+      : token.replace(/^"\\u0000int:(?:(-?\d+)"$)?/, (_, integer) => integer ?? '"'),
+  )
 
 /** The text of a value in a path or query. */
 export const toExactText = (value: unknown): string => String(assertExact(value))
 
 /** The integer in a text, such as an id in an address: a number, or a bigint beyond 2^53 - 1. */
 export function parseInt64(text: string): Int64 {
-  const integer = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined
-  if (integer === undefined || BigInt.asIntN(64, integer) !== integer)
+  if (!/^-?\d{1,19}$/.test(text) || BigInt.asIntN(64, BigInt(text)) !== BigInt(text))
     throw new RangeError(`"${text}" is not a 64-bit integer.`)
-  return Number.isSafeInteger(Number(text)) ? Number(text) : integer
+  return integerOf(text)
 }
 
 /** A number beyond 2^53 - 1 may already be rounded. */
