@@ -56,6 +56,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
       'two Hosts gets an Error body and the request id of the caller',
       'an invalid Host gets an Error body and the request id of the caller',
       'a target that is no path gets an Error body and the request id of the caller',
+      'a target with dot segments or a fragment, which a proxy may take for another path',
       'HTTP/1.0 needs no Host',
     ],
   },

@@ -23,7 +23,7 @@
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
  *
  * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy. test/edge/ runs with
- * `npm run test:edge`: it needs Caddy. test/generated-clients/ runs with `npm run test:clients`, which installs the
+ * `npm run test:edge`: it needs Caddy and HAProxy. test/generated-clients/ runs with `npm run test:clients`, which installs the
  * generators, and test/packages/ with `npm run test:packages`.
  *
  * A skipped test and a PostgreSQL that does not start are failures. One exception: on a machine without a

@@ -1,4 +1,4 @@
-import { assertHaproxyInstalled } from '../../test/failover/haproxy.ts'
+import { assertHaproxyInstalled } from '../../test/support/haproxy.ts'
 import { formatCount } from '../formatCount.ts'
 import type { Check, RunOptions, Verdict } from '../verdict.ts'
 import { isSuccess, requestOf } from './check/requests.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { haproxyFor } from '../../test/failover/haproxy.ts'
 import { databaseName, failures, PostgresPair } from '../../test/failover/postgresPair.ts'
+import { haproxyFor } from '../../test/support/haproxy.ts'
 import { adminKey, instancesDefault } from '../../test/support/instances.ts'
 import { folderFor, type SuiteCleanup, serverFor } from '../../test/support/servers.ts'
 import { proxyFor, type TcpProxy } from '../../test/support/tcpProxy.ts'

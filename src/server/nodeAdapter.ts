@@ -12,8 +12,8 @@ const bytesPerRequest = 4_096
 const bytesPerHeader = 100
 /** Node buffers about this much of a body that is not read. */
 const bufferedBodyMax = 64 * 1024
-/** What a URL parser would change in a path. */
-const specialInPath = /[\\#]|\/\.|%2e/i
+/** A fragment, or a path with the segment "." or "..". */
+const ambiguousTarget = /#|^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i
 
 export class NodeRequest implements ApiRequest {
   readonly #message: IncomingMessage
@@ -128,12 +128,15 @@ function collect(
   return () => bytes
 }
 
-/** Path and query of a request target in origin or absolute form (RFC 9112, 3.2), with dot segments removed. */
+/**
+ * Path and query of a request target in origin or absolute form (RFC 9112, 3.2). A target that a proxy could have taken for
+ * another path is not valid: the proxy may block this one.
+ */
 function originForm(target: string): string | undefined {
-  if (target.startsWith('/') && !specialInPath.test(target)) return target
+  if (ambiguousTarget.test(target)) return undefined
+  if (target.startsWith('/')) return target
   // A URL parser reads a backslash as a slash; in a request target it is an ordinary character.
-  const escaped = target.replaceAll('\\', '%5C')
-  const url = URL.parse(escaped.startsWith('/') ? `http://localhost${escaped}` : escaped)
+  const url = URL.parse(target.replaceAll('\\', '%5C'))
   return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : undefined
 }
 

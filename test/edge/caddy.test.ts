@@ -4,6 +4,7 @@ import { photoBytesMax } from '../../src/photos/photo.ts'
 import { browserTest, launchHttp3Browser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
+import { metricsPaths } from '../support/metricsPaths.ts'
 import { SuiteCleanup } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { assertCaddyInstalled, type Caddy, caddyFor, publicKeyHash } from './caddy.ts'
@@ -128,9 +129,9 @@ for (const { name: protocol, open } of protocols) {
     })
 
     test('metrics are not reachable, under any spelling of the path', async () => {
-      for (const path of ['/metrics', '/metrics/', '/%6detrics', '//metrics', '/v1/../metrics']) {
+      for (const path of metricsPaths.filter((target) => target.startsWith('/'))) {
         const { status, text } = await send(open, caddy, 'GET', path, { key: service.operatorKey })
-        assert.equal(status, 404, path)
+        assert.ok(status === 404 || status === 400, `${path} ${status}`)
         assert.doesNotMatch(text, /petstore_/)
       }
     })

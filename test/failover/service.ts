@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
+import { assertHaproxyInstalled, haproxyFor } from '../support/haproxy.ts'
 import { adminKey, instancesDefault, makeAmpleKey, startAll } from '../support/instances.ts'
 import { folderFor, type Server, serverFor } from '../support/servers.ts'
-import { assertHaproxyInstalled, haproxyFor } from './haproxy.ts'
 import { databaseName, PostgresPair } from './postgresPair.ts'
 
 /** Instances that reach the primary of a pair of PostgreSQL servers through HAProxy. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { listen } from '../../src/server/listen.ts'
 import { eventually } from '../support/eventually.ts'
+import { metricsPaths } from '../support/metricsPaths.ts'
 import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
@@ -129,6 +130,42 @@ describe('what is HTTP but no request of ours', () => {
       assert.equal((await lineOf(id)).status, 400)
     })
   }
+
+  test('a target with dot segments or a fragment, which a proxy may take for another path', async () => {
+    const others = metricsPaths.filter((target) => /\.|%2e|#/i.test(target.replace('http://petstore', '')))
+    for (const target of [
+      ...others,
+      '/v1/pets/.',
+      '/v1/pets/%2e%2E',
+      '/v1/../v1/pets',
+      '/..',
+      '/.',
+      '/v1/pets#x',
+    ]) {
+      const caller = await openRawConnection(service.base, `GET ${target} HTTP/1.1\r\n${authorized()}\r\n`)
+      const response = await caller.response()
+      caller.socket.destroy()
+      assert.equal(response.status, 400, target)
+      assertErrorForm(response, 400, 'validation_failed')
+    }
+  })
+
+  test('dots that are no segment are part of a path, and those of a query are not looked at', async () => {
+    for (const [target, status] of [
+      ['/v1/pets?x=/../y&z=/%2e', 200],
+      ['/v1/pets?x=/..', 200],
+      ['http://petstore/v1/pets?x=/../y', 200],
+      ['/guides/keys.md', 200],
+      ['/.well-known/security.txt', 404],
+      ['/...', 404],
+      ['/v1/pets/..x', 404],
+      ['/v1/pets/%2e%2ex', 404],
+    ] as const) {
+      const caller = await openRawConnection(service.base, `GET ${target} HTTP/1.1\r\n${authorized()}\r\n`)
+      assert.equal((await caller.response()).status, status, target)
+      caller.socket.destroy()
+    }
+  })
 
   test('HTTP/1.0 needs no Host', async () => {
     const caller = await openRawConnection(service.base, 'GET /healthz HTTP/1.0\r\n\r\n')

@@ -4,11 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { eventually } from '../support/eventually.ts'
-import { freePort } from '../support/postgresPrograms.ts'
-import { folderFor } from '../support/servers.ts'
+import { eventually } from './eventually.ts'
+import { freePort } from './postgresPrograms.ts'
+import { folderFor } from './servers.ts'
 
-const shipped = new URL('../../deploy/haproxy/postgres.cfg', import.meta.url)
 /** Debian installs HAProxy where only root finds it. */
 const env = { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` }
 
@@ -17,17 +16,32 @@ export function assertHaproxyInstalled(): void {
   throw new Error('This test needs HAProxy. Install it, on Debian and Ubuntu with: apt-get install haproxy')
 }
 
-/** HAProxy with the configuration in deploy/, in front of servers on these ports. */
-export async function haproxyFor(t: Pick<TestContext, 'after'>, serverPorts: readonly number[]) {
+type Shipped = {
+  /** In deploy/haproxy/. */
+  readonly file: string
+  readonly port: number
+  /** What its servers have before a number and their port. */
+  readonly server: string
+}
+const toPostgres: Shipped = { file: 'postgres.cfg', port: 5432, server: 'postgres' }
+export const toPetstore: Shipped = { file: 'haproxy.cfg', port: 8080, server: 'petstore' }
+
+/** HAProxy with a configuration in deploy/, in front of servers on these ports. */
+export async function haproxyFor(
+  t: Pick<TestContext, 'after'>,
+  serverPorts: readonly number[],
+  { file: name, port: shippedPort, server } = toPostgres,
+) {
+  const shipped = new URL(`../../deploy/haproxy/${name}`, import.meta.url)
   const port = await freePort()
   let config = readFileSync(shipped, 'utf8')
   const replace = (text: string, replacement: string) => {
     if (config.split(text).length !== 2) throw new Error(`"${text}" must occur once in ${shipped.pathname}.`)
     config = config.replace(text, replacement)
   }
-  replace('bind :5432', `bind 127.0.0.1:${port}`)
+  replace(` bind :${shippedPort}\n`, ` bind 127.0.0.1:${port}\n`)
   for (const [index, serverPort] of serverPorts.entries())
-    replace(` postgres-${index + 1}:5432`, ` 127.0.0.1:${serverPort}`)
+    replace(` ${server}-${index + 1}:${shippedPort}`, ` 127.0.0.1:${serverPort}`)
   const file = join(folderFor(t), 'haproxy.cfg')
   writeFileSync(file, config)
   const haproxy = spawn('haproxy', ['-db', '-f', file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
