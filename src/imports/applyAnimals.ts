@@ -1,6 +1,6 @@
 import type { Db, Trx } from '../database/db.ts'
 import { applyPets, externalKey, findPetChanges, findPetsOf, type PetOrders } from '../pets/importPets.ts'
-import { adoptedOnFor, type PetStatus } from '../pets/pet.ts'
+import type { PetStatus } from '../pets/pet.ts'
 import { lockExternalIds } from '../pets/queries.ts'
 import type { PetRecord } from '../pets/record.ts'
 import { emptyProfile, type Profile, updatedProfile } from '../profiles/profile.ts'
@@ -61,8 +61,7 @@ async function petsWithIds(trx: Trx, records: readonly AnimalRecord[], now: numb
     const id = assigned.shift() as number
     // A later line can be about the same animal.
     if (key !== undefined) idsByKey.set(key, id)
-    const adoptedOn = pet.adoptedOn ?? adoptedOnFor(pet.status ?? 'available', now) ?? undefined
-    return { ...pet, id, createdAt: now, adoptedOn }
+    return { ...pet, id, createdAt: now }
   })
 }
 
@@ -150,13 +149,9 @@ export type AnimalPreview = {
 }
 
 /** What an import of these animals would do. */
-export async function previewAnimals(
-  db: Db,
-  records: readonly AnimalRecord[],
-  now: number,
-): Promise<AnimalPreview[]> {
+export async function previewAnimals(db: Db, records: readonly AnimalRecord[]): Promise<AnimalPreview[]> {
   const pets = records.map(({ pet }) => pet)
-  const changes = await findPetChanges(db, pets, now)
+  const changes = await findPetChanges(db, pets)
   const stored = await findPetsOf(db, pets)
   const byKey = new Map(stored.map((pet) => [externalKey(pet), pet.id]))
   const ids = pets.map((pet) => pet.id ?? byKey.get(keyOf(pet) ?? ''))

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { ensureCategories } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { ConflictError, type RecordChange } from '../records/resource.ts'
-import { adoptedOnFor, type PetStatus } from './pet.ts'
+import type { PetStatus } from './pet.ts'
 import { lockExternalIds } from './queries.ts'
 import type { PetRecord } from './record.ts'
 import {
@@ -71,7 +71,7 @@ export async function applyPets(
       added.push({ ...record, status })
       return 'added'
     }
-    const next = merge(existing, { ...record, status }, now)
+    const next = merge(existing, { ...record, status })
     if (isSame(existing, next)) return 'unchanged'
     changed.push(next)
     return 'changed'
@@ -82,23 +82,18 @@ export async function applyPets(
 }
 
 /** What an import of these pets would do. */
-export async function findPetChanges(
-  db: Db,
-  pets: readonly PetRecord[],
-  now: number,
-): Promise<RecordChange[]> {
+export async function findPetChanges(db: Db, pets: readonly PetRecord[]): Promise<RecordChange[]> {
   const stored = storedIndex(await findPetsOf(db, pets))
   return pets.map((record) => {
     const existing = stored.find(record)
     if (!existing) return 'added'
-    return isSame(existing, merge(existing, record, now)) ? 'unchanged' : 'changed'
+    return isSame(existing, merge(existing, record)) ? 'unchanged' : 'changed'
   })
 }
 
-/** What a record leaves out stays as it is. */
-function merge(pet: StoredPet, record: PetRecord, now: number): StoredPet {
+/** What a record leaves out stays as it is. Without a date in it, it is not known when the animal was adopted. */
+function merge(pet: StoredPet, record: PetRecord): StoredPet {
   const { status = pet.status, externalId = pet.externalId } = record
-  const adoptedOn = status === pet.status ? pet.adoptedOn : adoptedOnFor(status, now)
   return {
     id: pet.id,
     name: record.name,
@@ -107,7 +102,7 @@ function merge(pet: StoredPet, record: PetRecord, now: number): StoredPet {
     externalId,
     source: record.source ?? (record.externalId === undefined ? pet.source : ''),
     createdAt: record.createdAt ?? pet.createdAt,
-    adoptedOn: status === 'sold' ? (record.adoptedOn ?? adoptedOn) : null,
+    adoptedOn: status === 'sold' ? (record.adoptedOn ?? pet.adoptedOn) : null,
   }
 }
 

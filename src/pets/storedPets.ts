@@ -3,7 +3,7 @@ import { ensureCategories } from '../categories/queries.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { insertMany } from '../database/preparedQuery.ts'
 import { recordEvents } from '../events/queries.ts'
-import { adoptedOnFor, type NewPet, type Pet } from './pet.ts'
+import type { NewPet, Pet } from './pet.ts'
 import { petColumns, toPet } from './queries.ts'
 
 /** Pets with what an import can change besides, many at once. */
@@ -45,8 +45,7 @@ export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: nu
   const rows = added.map(({ id, name, categoryId, status }, at) => {
     const given = pets[at] as ImportedPet
     // One with an id is from another database, and what its record leaves out is not known.
-    const [addedAt, addedOn] = given.id === undefined ? [now, adoptedOnFor(status, now)] : [null, null]
-    const { createdAt = addedAt, updatedAt = createdAt, adoptedOn = addedOn } = given
+    const { createdAt = given.id === undefined ? now : null, updatedAt = createdAt, adoptedOn = null } = given
     return [id, name, categoryId, status, createdAt, updatedAt, status === 'sold' ? adoptedOn : null]
   })
   if (pets.every(({ externalId, source }) => externalId === undefined && source === undefined))

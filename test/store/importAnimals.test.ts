@@ -119,6 +119,26 @@ describe('an import of animals from CSV', { concurrency: 2 }, () => {
     assert.deepEqual([Tom?.pet.status, Tom?.pet.adoptedOn], ['sold', '2026-10-05'])
   })
 
+  test('does not know when an animal was adopted unless the file has the date', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const file = (status: string, date = '') =>
+      csv('Animal ID,Name,Species,Status,Adoption date', `1,Milo,Dog,${status},${date}`)
+    const adoption = async (name: string) => {
+      const { pet } = (await animalsIn(cli))[name] ?? {}
+      return [pet.status, pet.adoptedOn]
+    }
+    await cli.ok(fromText, file('adopted'))
+    assert.deepEqual(await adoption('Milo'), ['sold', undefined])
+    await cli.ok(fromText, file('available'))
+    await cli.ok(fromText, file('adopted'))
+    assert.deepEqual(await adoption('Milo'), ['sold', undefined], 'also if it was available before')
+    await cli.ok(fromText, file('adopted', '2026-10-05'))
+    await cli.ok(fromText, file('adopted'))
+    assert.deepEqual(await adoption('Milo'), ['sold', '2026-10-05'], 'a known date stays')
+    await cli.ok(['import'], JSON.stringify({ name: 'Luna', categoryId: 1, status: 'sold' }))
+    assert.deepEqual(await adoption('Luna'), ['sold', undefined])
+  })
+
   test('makes an animal available again whose adoption or outcome is over', async (t) => {
     const cli = await cliOnNewDatabase(t)
     const petpoint = (outcome: string) =>

@@ -112,6 +112,17 @@ describe('an import', () => {
     assert.equal(history[0].actor.keyId, keyId)
   })
 
+  test('does not know when an animal was adopted unless the file has the date', async () => {
+    const source = unique('A')
+    const header = 'external id,name,categoryId,status,adopted on'
+    await importAll(`${header}\n${source}-1,Luna,3,adopted,\n${source}-2,Milo,3,adopted,2026-10-05`)
+    const dates = (await listings('&status=sold')).flatMap(
+      ({ profile }: { profile: Record<string, string> }) =>
+        profile.externalId?.startsWith(`${source}-`) ? [profile.adoptedOn] : [],
+    )
+    assert.deepEqual(dates, ['2026-10-05', null])
+  })
+
   test('is applied once, and audited', async () => {
     const { id } = await checked(`name,categoryId\n${unique('Once')},3`)
     const [first, second] = await Promise.all([apply(id), apply(id)])

@@ -47,8 +47,8 @@ const animal: RecordKind = {
     countChanges(
       await applyAnimals(trx, records as readonly ResourceRecord[] as AnimalRecord[], now, petOrders),
     ),
-  findChanges: async (db, records, now) => {
-    const animals = await previewAnimals(db, records as readonly ResourceRecord[] as AnimalRecord[], now)
+  findChanges: async (db, records) => {
+    const animals = await previewAnimals(db, records as readonly ResourceRecord[] as AnimalRecord[])
     return animals.map(({ change }) => change)
   },
   identitiesOf: (record) => defaultResource.identitiesOf?.((record as AnimalRecord).pet) ?? [],

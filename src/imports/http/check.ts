@@ -99,7 +99,7 @@ async function checkFile(context: FileContext, buffer: Buffer): Promise<ImportJo
   })
   const isWanted = ({ line }: StagedAnimal) => !wrongLines.has(line)
   const batches = new BatchWriter(database, id)
-  const stored = await storeAnimals(file, isWanted, { database, now, batches, pause })
+  const stored = await storeAnimals(file, isWanted, { database, batches, pause })
   await batches.addMissing(missing)
   await batches.flush()
   return {
@@ -137,7 +137,6 @@ function columnsOf({ headings, used, preset }: Columns): ImportColumn[] {
 
 type StoreContext = {
   readonly database: Database
-  readonly now: number
   readonly batches: BatchWriter
   pause(): Promise<void>
 }
@@ -146,7 +145,7 @@ type StoreContext = {
 async function storeAnimals(
   { staged, categoryIds }: CsvFile,
   isWanted: (animal: StagedAnimal) => boolean,
-  { database, now, batches, pause }: StoreContext,
+  { database, batches, pause }: StoreContext,
 ): Promise<Pick<ImportJob, 'total' | 'expected' | 'animals'>> {
   const expected = noImportCounts()
   const previewed: ImportJob['animals'][number][] = []
@@ -156,7 +155,7 @@ async function storeAnimals(
     for (let from = 0; from < all.length; from += animalsPerBatch) {
       const some = all.slice(from, from + animalsPerBatch).filter(isWanted)
       const records = some.map(({ animal }) => toAnimalRecord(animal, categoryIds))
-      const previews = await previewAnimals(database.read, records, now)
+      const previews = await previewAnimals(database.read, records)
       for (const [at, { line, animal }] of some.entries()) {
         const preview = previews[at] as (typeof previews)[number]
         const identities = petIdentities({ ...animal, name: '', categoryId: 0n })
