@@ -26,6 +26,8 @@ export async function fetchPhoto(address: string, options: FetchOptions): Promis
     return await follow(new URL(address), options, ended)
   } catch (error) {
     signal.throwIfAborted()
+    // Also if it ends the body, which reports a reset connection.
+    if (ended.aborted) throw new PhotoError(`It did not arrive within ${timeoutMs / 1000} seconds.`)
     if (error instanceof PhotoError) throw error
     throw new PhotoError(connectionProblem(error as Error, timeoutMs))
   }
