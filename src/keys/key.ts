@@ -11,6 +11,7 @@ export const scopes = [
   'orders:write',
   'events:read',
   'webhooks:manage',
+  'metrics:read',
   'keys:manage',
 ] as const
 export type Scope = (typeof scopes)[number]

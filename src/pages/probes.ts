@@ -21,7 +21,7 @@ const probeResponse = (status: number, state: string, headers: HeaderFields = {}
   prepareResponse(respond(status, { status: state }, { 'Cache-Control': 'no-store', ...headers }))
 
 /**
- * For Prometheus. Requires a key with `keys:manage`, unless the operator has opened it. The request counts for the key, or
+ * For Prometheus. Requires a key with `metrics:read` or `keys:manage`, unless the operator has opened it. The request counts for the key, or
  * for the address if the key is not valid, as in the API. When open it counts as any other page does.
  */
 export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOpen: boolean): WebPage => ({
@@ -34,7 +34,9 @@ export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOp
       const credentials = { authorization, address, isChange: false, rateLimitExempt: false }
       const { principal, error } = await authenticator.authenticate(credentials)
       if (error) throw error
-      authorize(request.header('origin'), principal, { scope: 'keys:manage' })
+      // Keys for Prometheus had this scope before 1.4.0.
+      const scope = principal?.scopes.has('keys:manage') ? 'keys:manage' : 'metrics:read'
+      authorize(request.header('origin'), principal, { scope })
     }
     const headers = {
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',

@@ -19,6 +19,7 @@ describe('keys', () => {
     'Read only': { plan: 'business', scopes: readOnly },
     'Web site': { plan: 'pro', scopes: ['pets:read', 'categories:read'] },
     'Partner feed': { plan: 'pro', scopes: ['pets:read', 'categories:read', 'events:read'] },
+    Monitoring: { plan: 'business', scopes: ['metrics:read'] },
   }
   const narrow = { ...phone, viewport: { width: 320, height: 640 } }
   /** Here and on a desktop. */

@@ -63,7 +63,7 @@ describe('access to /metrics', () => {
     { host: 'localhost' },
   ]
   for (const headers of claims) {
-    test(`from this machine, ${JSON.stringify(headers)}: with a key that manages keys alone`, async () => {
+    test(`from this machine, ${JSON.stringify(headers)}: with a key of the operator alone`, async () => {
       const { key: ordinary } = await service.makeKey()
       for (const [key, status, code] of [
         [undefined, 401, 'missing_api_key'],
@@ -101,9 +101,25 @@ describe('access to /metrics', () => {
     await eventually('nothing waits', async () => (await waiting()) === 0)
   })
 
-  test('a key made for Prometheus alone is enough', async () => {
-    const { key } = await service.makeKey({ scopes: ['keys:manage'] })
-    assert.equal((await service.request('GET', '/metrics', { key })).status, 200)
+  for (const scope of ['metrics:read', 'keys:manage'])
+    test(`a key with ${scope} alone is enough`, async () => {
+      const { key } = await service.makeKey({ scopes: [scope] })
+      assert.equal((await service.request('GET', '/metrics', { key })).status, 200)
+    })
+
+  test('a key with metrics:read can do nothing else', async () => {
+    const { key } = await service.makeKey({ scopes: ['metrics:read'] })
+    for (const path of ['pets', 'store/orders', 'keys', 'events', 'webhooks', 'audit', 'usage'])
+      assert.equal((await service.request('GET', `/v1/${path}`, { key })).status, 403, path)
+    const body = { name: 'Another key', scopes: ['keys:manage'] }
+    assert.equal((await service.request('POST', '/v1/keys', { key, body })).status, 403)
+    assert.deepEqual((await service.request('GET', '/v1/limits', { key })).json.scopes, ['metrics:read'])
+  })
+
+  test('a key without it is told which scope it needs', async () => {
+    const { key } = await service.makeKey()
+    const { json } = await service.request('GET', '/metrics', { key })
+    assert.match(json.message, /"metrics:read"/)
   })
 
   test('without a key if the operator has allowed it, within the rate limit of pages', async () => {

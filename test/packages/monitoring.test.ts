@@ -69,7 +69,7 @@ async function configFor(service: TestService, folder: string) {
   const [, block = ''] = /^```yaml\n(scrape_configs:[\s\S]*?)^```$/m.exec(guide) ?? []
   const { scrape_configs: scrapes } = parse(block)
   assert.equal(scrapes.length, 1)
-  const { key } = await service.makeKey({ name: 'Prometheus', plan: 'business', scopes: ['keys:manage'] })
+  const { key } = await service.makeKey({ name: 'Prometheus', plan: 'business', scopes: ['metrics:read'] })
   const credentials = join(folder, 'petstore-key')
   writeFileSync(credentials, key, { mode: 0o600 })
   scrapes[0].scrape_interval = '1s'

@@ -2,7 +2,7 @@ import type { Plan, Scope } from '../../../../client/src/index.ts'
 
 /** What a key is usually for, in plain words, with what it needs for that. */
 
-export type RoleName = 'frontDesk' | 'manager' | 'readOnly' | 'website' | 'partner'
+export type RoleName = 'frontDesk' | 'manager' | 'readOnly' | 'website' | 'partner' | 'monitoring'
 
 type KeyRole = {
   readonly label: string
@@ -45,5 +45,11 @@ export const keyRoles: Readonly<Record<RoleName, KeyRole>> = {
     text: 'For the program of a partner: reads animals and follows changes. Sees no adopters.',
     plan: 'pro',
     scopes: ['pets:read', 'categories:read', 'events:read'],
+  },
+  monitoring: {
+    label: 'Monitoring',
+    text: 'For Prometheus: reads the metrics of the service, and nothing else.',
+    plan: 'business',
+    scopes: ['metrics:read'],
   },
 }
