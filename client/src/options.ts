@@ -45,6 +45,6 @@ export type CreateOptions = RequestOptions & {
 }
 
 export type ChangeOptions = RequestOptions & {
-  /** The ETag that the animal or the category must still have. Without one, or with `null`, the change has no condition. */
+  /** The ETag that the resource must still have. Without one, or with `null`, the change has no condition. */
   ifMatch?: string | null | undefined
 }

@@ -20,10 +20,13 @@ function matchesIfMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || (header.match(entityTags) ?? []).some((tag) => tag === etag)
 }
 
-/** A response with a value and its ETag. */
-export function respondWithEtag(status: number, value: object): OperationResult {
+const weakTagMessage =
+  'If-Match has a weak ETag (W/"..."), which never matches. Send the ETag as the service returned it, without "W/". A proxy that compresses responses may have added it.'
+
+/** A response with a value and its ETag. `tagged` is what the ETag is made of, if that is not the value. */
+export function respondWithEtag(status: number, value: object, tagged: object = value): OperationResult {
   const json = toJson(value)
-  return { status, json, value, headers: { ETag: etagOf(json) } }
+  return { status, json, value, headers: { ETag: etagOf(tagged === value ? json : toJson(tagged)) } }
 }
 
 /** One description for all operations: generators give a header with a second description another name. */
@@ -38,7 +41,7 @@ export const etagHeader = {
   ETag: 'The ETag of the response, for `If-None-Match`, and for `If-Match` in a change of the resource.',
 }
 
-/** Throws if the request has an `If-Match` header and the value does not match it. */
+/** Throws if the request has an `If-Match` header and the value, of which the ETag is made, does not match it. */
 export function requireIfMatch(value: object, context: Pick<Context, 'header'>): void {
   if (context.header('if-match') !== undefined) requireEtag(etagOf(toJson(value)), context)
 }
@@ -46,6 +49,7 @@ export function requireIfMatch(value: object, context: Pick<Context, 'header'>):
 /** The same for a resource whose ETag is known. */
 export function requireEtag(etag: string, { header }: Pick<Context, 'header'>): void {
   const expected = header('if-match')
-  if (expected !== undefined && !matchesIfMatch(expected, etag))
-    throw new ApiError(apiErrors.precondition_failed)
+  if (expected === undefined || matchesIfMatch(expected, etag)) return
+  const isWeak = (expected.match(entityTags) ?? []).some((tag) => tag.startsWith('W/'))
+  throw new ApiError(apiErrors.precondition_failed, isWeak ? weakTagMessage : undefined)
 }

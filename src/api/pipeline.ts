@@ -126,8 +126,8 @@ export class Pipeline {
   }
 
   #finish(state: RequestState, prepared: PreparedResponse): ApiResponse {
-    const response = conditionalResponse(state.request, prepared) // 304, HEAD
-    const { requestId, extraHeaders, address } = state
+    const { requestId, extraHeaders, address, operation } = state
+    const response = conditionalResponse(state.request, prepared, operation) // 304, HEAD
     if (prepared === overloadResponse) this.#options.onShed(address)
     else this.#report(state, response.status)
     const rates = state.rateLimitHeaders ?? this.#options.authenticator.rateLimitHeadersFor(address)

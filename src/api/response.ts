@@ -80,8 +80,15 @@ export function headerValue(block: HeaderBlock, name: string): string | undefine
 
 const contentHeaders = new Set(['Content-Type', 'Content-Length', 'Content-Encoding'])
 
-/** Evaluates If-None-Match: 304 if the client has the current representation. A HEAD request gets no stream. */
-export function conditionalResponse(request: ApiRequest, response: PreparedResponse): PreparedResponse {
+/**
+ * Evaluates If-None-Match: 304 if the client has the current representation, and the operation declares it. A HEAD request
+ * gets no stream.
+ */
+export function conditionalResponse(
+  request: ApiRequest,
+  response: PreparedResponse,
+  operation?: Operation,
+): PreparedResponse {
   const { method } = request
   const ifNoneMatch = request.header('if-none-match')
   const { status, headers, stream: events } = response
@@ -89,6 +96,7 @@ export function conditionalResponse(request: ApiRequest, response: PreparedRespo
     events.cancel()
     return { status, headers }
   }
+  if (operation && !(304 in operation.responses)) return response
   if (ifNoneMatch === undefined || status !== 200 || (method !== 'GET' && method !== 'HEAD')) return response
   const etag = headerValue(headers, 'ETag')
   if (etag === undefined || !matchesIfNoneMatch(ifNoneMatch, etag)) return response

@@ -1,6 +1,12 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
-import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
+import {
+  etagHeader,
+  ifMatchParameter,
+  ifNoneMatchParameter,
+  requireIfMatch,
+  respondWithEtag,
+} from '../api/etag.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
@@ -60,7 +66,11 @@ const getCategoryOperation = defineOperation('getCategory', 'GET /categories/{ca
   allowsReplica: true,
   summary: 'Get a category',
   scope: 'categories:read',
-  responses: { 200: { description: 'The category.', schema: categorySchema, headers: etagHeader } },
+  requestHeaders: ifNoneMatchParameter,
+  responses: {
+    200: { description: 'The category.', schema: categorySchema, headers: etagHeader },
+    304: { description: 'The category has not changed.', headers: etagHeader },
+  },
   async read({ params: { categoryId } }, { db }) {
     const category = await findCategory(db, categoryId)
     return respondWithEtag(200, orNotFound(category, categoryErrors.category_not_found))

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
+import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
@@ -45,9 +46,20 @@ export type KeyRoutesOptions = {
   readonly rateLimiter: Pick<RateLimiter, 'flush'>
 }
 
-/** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
-async function keyToChange(keyId: bigint, { trx, afterCommit }: WriteContext, apiKeyCache: ApiKeyCache) {
+/** What the ETag is made of. The last use and the ban change without a change of the key by its operator. */
+const taggedKey = ({ lastUsedAt: _, bannedUntil: __, ...key }: Key): object => key
+
+const respondWithKey = (status: number, key: Key, now: number, secret?: string) =>
+  respondWithEtag(status, { ...serializeKey(key, now), key: secret }, taggedKey(key))
+
+/**
+ * Locks a key that matches the `If-Match` header, and invalidates the key cache after the commit, so that the next request
+ * sees the change.
+ */
+async function keyToChange(keyId: bigint, context: WriteContext, apiKeyCache: ApiKeyCache) {
+  const { trx, afterCommit } = context
   const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), keyErrors.key_not_found)
+  requireIfMatch(taggedKey(key), context)
   afterCommit(() => apiKeyCache.invalidate())
   return key
 }
@@ -73,14 +85,16 @@ const createKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
       'The response contains the secret in `key`. It is shown only once, because only its hash is stored.',
     hasSecretResponse: true,
     body: newKeySchema,
-    responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
+    responses: {
+      201: { description: 'The key is created.', schema: keyWithSecretSchema, headers: etagHeader },
+    },
     location: ({ id }) => `/keys/${id}`,
     async write({ body }, context) {
       const { trx, now, afterCommit } = context
       const settings = newKeySettings(body, now)
       const { key, secret } = await createKey(trx, settings, environment, context)
       afterCommit(() => apiKeyCache.invalidate())
-      return respond(201, { ...serializeKey(key, now), key: secret })
+      return respondWithKey(201, key, now, secret)
     },
   })
 
@@ -89,10 +103,10 @@ const getKeyOperation = ({ rateLimiter }: KeyRoutesOptions) =>
     ...keyByIdOperation,
     summary: 'Get a key',
     description: 'The response does not contain the secret.',
-    responses: { 200: { description: 'The key.', schema: keySchema } },
+    responses: { 200: { description: 'The key.', schema: keySchema, headers: etagHeader } },
     async read({ params: { keyId } }, { db, now }) {
       await rateLimiter.flush()
-      return respond(200, serializeKey(await keyOrNotFound(db, keyId), now))
+      return respondWithKey(200, await keyOrNotFound(db, keyId), now)
     },
   })
 
@@ -103,13 +117,14 @@ const updateKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     description:
       'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
     body: keyUpdateSchema,
-    responses: { 200: { description: 'The updated key.', schema: keySchema } },
+    requestHeaders: ifMatchParameter,
+    responses: { 200: { description: 'The updated key.', schema: keySchema, headers: etagHeader } },
+    errors: [apiErrors.precondition_failed],
     async write({ params, body }, context) {
       const { trx, now } = context
       const key = await keyToChange(params.keyId, context, apiKeyCache)
       const settings = updatedKeySettings(key, body, now)
-      const changed = await updateKey(trx, key, settings, context)
-      return respond(200, serializeKey(changed, now))
+      return respondWithKey(200, await updateKey(trx, key, settings, context), now)
     },
   })
 
@@ -118,7 +133,9 @@ const revokeKeyOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     ...keyByIdOperation,
     summary: 'Revoke a key',
     description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
+    requestHeaders: ifMatchParameter,
     responses: { 204: { description: 'The key is revoked.' } },
+    errors: [apiErrors.precondition_failed],
     async write({ params }, context) {
       const key = await keyToChange(params.keyId, context, apiKeyCache)
       await revokeKey(context.trx, key, context)
@@ -135,15 +152,18 @@ const rotateKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
     hasSecretResponse: true,
     body: keyRotationSchema,
     isBodyOptional: true,
-    responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
-    errors: [apiErrors.illegal_transition],
+    requestHeaders: ifMatchParameter,
+    responses: {
+      200: { description: 'The key with its new secret.', schema: keyWithSecretSchema, headers: etagHeader },
+    },
+    errors: [apiErrors.illegal_transition, apiErrors.precondition_failed],
     async write({ params, body }, context) {
       const { trx, now } = context
       const { id, revokedAt } = await keyToChange(params.keyId, context, apiKeyCache)
       if (revokedAt !== undefined) throw new ApiError(apiErrors.illegal_transition, revokedMessage)
       const overlapMs = (body.overlapSeconds ?? 0) * 1000
       const { key, secret } = await rotateKey(trx, id, environment, overlapMs, context)
-      return respond(200, { ...serializeKey(key, now), key: secret })
+      return respondWithKey(200, key, now, secret)
     },
   })
 
@@ -152,7 +172,9 @@ const liftKeyBanOperation = ({ apiKeyCache }: KeyRoutesOptions) =>
     ...keyByIdOperation,
     summary: 'Lift the ban on a key',
     description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
+    requestHeaders: ifMatchParameter,
     responses: { 204: { description: 'The key is not banned.' } },
+    errors: [apiErrors.precondition_failed],
     async write({ params }, context) {
       const key = await keyToChange(params.keyId, context, apiKeyCache)
       await unbanKey(context.trx, key, context)

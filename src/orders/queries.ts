@@ -40,6 +40,10 @@ export const listOrders = (...page: Parameters<typeof ordersPageQuery>): Promise
 export const findOrder = (db: Db, id: number): Promise<Order | undefined> =>
   selectOrders(db).where('id', '=', id).executeTakeFirst()
 
+/** Locks the order until the end of the transaction. */
+export const findOrderForUpdate = (trx: Trx, id: number): Promise<Order | undefined> =>
+  selectOrders(trx).where('id', '=', id).forUpdate().executeTakeFirst()
+
 export const openOrdersQuery = (db: Db) =>
   selectOrders(db)
     // As literals, because the planner uses a partial index only if the query repeats its condition.
@@ -106,7 +110,7 @@ export async function lockOrder(trx: Trx, id: number, now: number) {
 export async function lockOrderAsIs(trx: Trx, id: number) {
   const [pet, order] = await Promise.all([
     findPetOfOrderForUpdate(trx, trx.selectFrom('orders').where('id', '=', id).select('pet_id')),
-    selectOrders(trx).where('id', '=', id).forUpdate().executeTakeFirst(),
+    findOrderForUpdate(trx, id),
   ])
   return order && { order, pet }
 }

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
+import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { toJson } from '../api/json.ts'
 import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
 import { pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/db.ts'
 import { petErrors } from '../pets/schemas.ts'
 import {
   isOpenOrderStatus,
@@ -18,6 +18,7 @@ import {
 import {
   eraseCustomer,
   findOrder,
+  findOrderForUpdate,
   isPetHeld,
   listOrders,
   lockOrder,
@@ -66,7 +67,7 @@ const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
       'Places an order for an available animal, which becomes `pending` and is held. If several orders for one animal are sent at the same time, exactly one is placed.',
     scope: 'orders:write',
     body: newOrderSchema,
-    responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
+    responses: { 201: { description: 'The order was placed.', schema: orderSchema, headers: etagHeader } },
     location: ({ id }) => `/store/orders/${id}`,
     errors: [petErrors.pet_not_found, orderErrors.pet_unavailable],
     subject: ({ body }) => `pet ${body.petId}`,
@@ -78,7 +79,8 @@ const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
       const pet = orNotFound(found, petErrors.pet_not_found)
       if (openOrder || pet.status !== 'available') throw new ApiError(orderErrors.pet_unavailable)
       const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-      return { ...respond(201, serializeOrder(order)), subjectRef: subjectRefOf(order.id) }
+      const response = respondWithEtag(201, serializeOrder(order), taggedOrder(order))
+      return { ...response, subjectRef: subjectRefOf(order.id) }
     },
   })
 
@@ -87,9 +89,10 @@ const getOrderOperation = defineOperation('getOrder', 'GET /store/orders/{orderI
   allowsReplica: true,
   summary: 'Get an order',
   scope: 'orders:read',
-  responses: { 200: { description: 'The order.', schema: orderSchema } },
+  responses: { 200: { description: 'The order.', schema: orderSchema, headers: etagHeader } },
   async read({ params: { orderId } }, { db }) {
-    return respond(200, serializeOrder(await orderOrNotFound(db, orderId)))
+    const order = orNotFound(await findOrder(db, Number(orderId)), orderErrors.order_not_found)
+    return respondWithEtag(200, serializeOrder(order), taggedOrder(order))
   },
 })
 
@@ -100,11 +103,16 @@ const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders
     'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
   scope: 'orders:write',
   body: orderUpdateSchema,
-  responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
-  errors: [apiErrors.illegal_transition],
+  requestHeaders: ifMatchParameter,
+  responses: {
+    200: { description: 'The order after the change.', schema: orderSchema, headers: etagHeader },
+  },
+  errors: [apiErrors.illegal_transition, apiErrors.precondition_failed],
   subject: ({ params: { orderId } }) => `order ${orderId}`,
-  async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
+  async write({ params: { orderId }, body: { status } }, context) {
+    const { trx, now, principal } = context
     const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), orderErrors.order_not_found)
+    requireIfMatch(taggedOrder(order), context)
     if (!isOrderTransitionAllowed(order.status, status))
       throw new ApiError(apiErrors.illegal_transition, illegalTransitionMessage(order.status, status))
     const changed =
@@ -112,7 +120,7 @@ const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders
     // A principal that may only write orders must not see personal data.
     const isReader = principal.scopes.has('orders:read')
     const serialized = serializeOrder(changed)
-    return respond(200, isReader ? serialized : withoutPersonalData(serialized))
+    return respondWithEtag(200, isReader ? serialized : withoutPersonalData(serialized), taggedOrder(changed))
   },
 })
 
@@ -122,10 +130,15 @@ const eraseOrderCustomerOperation = ({ database }: OrderRoutesOptions) =>
     summary: "Erase an order's customer",
     description: 'Erases the customer and the note permanently. The order itself is not deleted.',
     scope: 'orders:write',
+    requestHeaders: ifMatchParameter,
     responses: { 204: { description: 'The personal data of the order was erased.' } },
+    errors: [apiErrors.precondition_failed],
     async write({ params: { orderId } }, context) {
       const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
-      const { id } = await orderOrNotFound(trx, orderId)
+      const found = await findOrderForUpdate(trx, Number(orderId))
+      const order = orNotFound(found, orderErrors.order_not_found)
+      requireIfMatch(taggedOrder(order), context)
+      const { id } = order
       await eraseCustomer(trx, id, now)
       await recordAudit(trx, context, 'order.customer_erased', `order ${id}`)
       // Parsing is exact, because all numbers in the response are ids that the service assigned.
@@ -148,8 +161,15 @@ export const orderRoutes = (options: OrderRoutesOptions): Operation[] => [
 /** Identifies the order in idempotency records, which keep a copy of the response. */
 const subjectRefOf = (orderId: number): string => `order ${orderId}`
 
-const orderOrNotFound = async (db: Db, id: bigint): Promise<Order> =>
-  orNotFound(await findOrder(db, Number(id)), orderErrors.order_not_found)
+/**
+ * What the ETag is made of: it says whether there are personal data, but is not computed from them. Idempotency records keep
+ * it after an erasure, and a caller that may not read them gets it.
+ */
+const taggedOrder = (order: Order): object => [
+  withoutPersonalData(serializeOrder(order)),
+  order.customer_name !== null,
+  order.note !== null,
+]
 
 const illegalTransitionMessage = (from: OrderStatus, to: OrderStatus): string =>
   isOpenOrderStatus(from)

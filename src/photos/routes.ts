@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
-import { defineOperation, type Operation, respond } from '../api/operation.ts'
+import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
+import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
@@ -65,7 +66,13 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
       time: { startMs: 10_000, bytesPerSecondMin: 64 * 1024, totalMs: 120_000 },
       advice: 'Export a photo in another format, such as HEIC, as JPEG.',
     },
-    responses: { 201: { description: 'The photo was added, after the others.', schema: photoSchema } },
+    responses: {
+      201: {
+        description: 'The photo was added, after the others.',
+        schema: photoSchema,
+        headers: etagHeader,
+      },
+    },
     location: ({ id }, { params: { petId } }) => `/pets/${petId}/photos/${id}`,
     errors: [photoErrors.too_many_photos, photoErrors.invalid_image, apiErrors.unavailable],
     subject,
@@ -79,7 +86,7 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
       const id = await lockPet(trx, petId)
       const photos = await photosWithSpace(trx, id)
       const photo = await addPhoto(trx, id, (photos.at(-1)?.position ?? -1) + 1, decoded, now)
-      return respond(201, serializePhoto(photo, photos.length, publicUrl))
+      return respondWithEtag(201, serializePhoto(photo, photos.length, publicUrl))
     },
   })
 
@@ -107,11 +114,14 @@ async function lockPet(trx: Trx, petId: bigint): Promise<number> {
   return id
 }
 
-/** All photos of an animal, which is locked, and the one with this id. */
-async function photoToChange(trx: Trx, { petId, photoId }: { petId: bigint; photoId: string }) {
+/** All photos of an animal, which is locked, and the one with this id, if it matches the `If-Match` header. */
+async function photoToChange(context: WriteContext, { petId, photoId }: { petId: bigint; photoId: string }) {
+  const { trx, publicUrl } = context
   const photos = await photosOf(trx, await lockPet(trx, petId))
-  const photo = photos.find(({ token }) => token === photoId)
-  return { photos, photo: orNotFound(photo, photoErrors.photo_not_found) }
+  const found = photos.find(({ token }) => token === photoId)
+  const photo = orNotFound(found, photoErrors.photo_not_found)
+  requireIfMatch(serializePhoto(photo, photos.indexOf(photo), publicUrl), context)
+  return { photos, photo }
 }
 
 const updatePhotoOperation = defineOperation('updatePetPhoto', 'PATCH /pets/{petId}/photos/{photoId}', {
@@ -120,13 +130,17 @@ const updatePhotoOperation = defineOperation('updatePetPhoto', 'PATCH /pets/{pet
   description: 'Changes the texts of a photo, or its place among the photos of the animal.',
   scope: 'pets:write',
   body: photoUpdateSchema,
-  responses: { 200: { description: 'The photo after the change.', schema: photoSchema } },
-  errors: [photoErrors.photo_not_found],
+  requestHeaders: ifMatchParameter,
+  responses: {
+    200: { description: 'The photo after the change.', schema: photoSchema, headers: etagHeader },
+  },
+  errors: [photoErrors.photo_not_found, apiErrors.precondition_failed],
   subject,
-  async write({ params, body }, { trx, now, publicUrl }) {
-    const { photos, photo } = await photoToChange(trx, params)
+  async write({ params, body }, context) {
+    const { trx, now, publicUrl } = context
+    const { photos, photo } = await photoToChange(context, params)
     const changed = await updatePhoto(trx, photos, photo, body, now)
-    return respond(200, serializePhoto(changed, changed.position, publicUrl))
+    return respondWithEtag(200, serializePhoto(changed, changed.position, publicUrl))
   },
 })
 
@@ -137,11 +151,13 @@ const removePhotoOperation = ({ database }: PhotoRoutesOptions) =>
     description:
       'Removes a photo permanently. Browsers and proxies that have loaded it may keep it for up to a day.',
     scope: 'pets:write',
+    requestHeaders: ifMatchParameter,
     responses: { 204: { description: 'The photo was removed.' } },
-    errors: [photoErrors.photo_not_found],
+    errors: [photoErrors.photo_not_found, apiErrors.precondition_failed],
     subject,
-    async write({ params }, { trx, now, afterCommit }) {
-      const { photos, photo } = await photoToChange(trx, params)
+    async write({ params }, context) {
+      const { trx, now, afterCommit } = context
+      const { photos, photo } = await photoToChange(context, params)
       await removePhoto(trx, photos, photo, now)
       afterCommit(() => database.truncateWal())
       return respond(204)

@@ -1,7 +1,14 @@
 import { type BlockList, isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
-import { validationFailed } from '../api/errors.ts'
+import { apiErrors, validationFailed } from '../api/errors.ts'
+import {
+  etagHeader,
+  ifMatchParameter,
+  ifNoneMatchParameter,
+  requireIfMatch,
+  respondWithEtag,
+} from '../api/etag.ts'
 import { defineOperation, type Operation, type Principal, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import type { AuditAction } from '../audit/audit.ts'
@@ -66,7 +73,13 @@ const createWebhookOperation = ({ allowed, kinds }: WebhookRoutesOptions) =>
     hasSecretResponse: true,
     sends: webhookMessage(kinds),
     body: newWebhookSchema,
-    responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
+    responses: {
+      201: {
+        description: 'The webhook is registered.',
+        schema: webhookWithSecretSchema,
+        headers: etagHeader,
+      },
+    },
     location: ({ id }) => `/webhooks/${id}`,
     async write({ body }, context) {
       const { trx, now, principal } = context
@@ -78,16 +91,25 @@ const createWebhookOperation = ({ allowed, kinds }: WebhookRoutesOptions) =>
       const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
       await recordWebhookStart(trx, webhook.id)
       await recordAudit(trx, context, 'webhook.created', `webhook ${webhook.id}`)
-      return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
+      return respondWithSecret(201, webhook)
     },
   })
+
+const respondWithSecret = (status: number, webhook: Webhook) => {
+  const serialized = serializeWebhook(webhook)
+  return respondWithEtag(status, { ...serialized, secret: webhook.secret }, serialized)
+}
 
 const getWebhookOperation = defineOperation('getWebhook', 'GET /webhooks/{webhookId}', {
   ...webhookByIdOperation,
   summary: 'Get a webhook',
-  responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
+  requestHeaders: ifNoneMatchParameter,
+  responses: {
+    200: { description: 'The webhook.', schema: webhookSchema, headers: etagHeader },
+    304: { description: 'The webhook has not changed.', headers: etagHeader },
+  },
   async read({ params }, { db }) {
-    return respond(200, serializeWebhook(await webhookOrNotFound(db, params.webhookId)))
+    return respondWithEtag(200, serializeWebhook(await webhookOrNotFound(db, params.webhookId)))
   },
 })
 
@@ -98,11 +120,14 @@ const updateWebhookOperation = ({ allowed }: WebhookRoutesOptions) =>
     description:
       'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
     body: webhookUpdateSchema,
-    responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
+    requestHeaders: ifMatchParameter,
+    responses: { 200: { description: 'The updated webhook.', schema: webhookSchema, headers: etagHeader } },
+    errors: [apiErrors.precondition_failed],
     async write({ params, body }, context) {
       const { trx, now, principal } = context
       await lockDispatch(trx)
       const webhook = await webhookToChange(trx, params.webhookId)
+      requireIfMatch(serializeWebhook(webhook), context)
       const { id } = webhook
       const { url = webhook.url, events = webhook.events, status } = body
       if (body.url !== undefined) validateUrl(url, allowed)
@@ -120,17 +145,20 @@ const updateWebhookOperation = ({ allowed }: WebhookRoutesOptions) =>
       if (failedTypes.length > 0) await failPendingDeliveries(trx, id, now, failedTypes)
       for (const action of changesOf(webhook, updated))
         await recordAudit(trx, context, action, `webhook ${id}`)
-      return respond(200, serializeWebhook(updated))
+      return respondWithEtag(200, serializeWebhook(updated))
     },
   })
 
 const deleteWebhookOperation = defineOperation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
   ...webhookByIdOperation,
   summary: 'Delete a webhook',
+  requestHeaders: ifMatchParameter,
   responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
+  errors: [apiErrors.precondition_failed],
   async write({ params }, context) {
     const { trx, now, principal } = context
     const webhook = await webhookToChange(trx, params.webhookId)
+    requireIfMatch(serializeWebhook(webhook), context)
     requireEventAccess(webhook.events, principal)
     await markWebhookDeleted(trx, webhook.id)
     await deleteWebhookAndDeliveries(trx, webhook.id, now)
@@ -150,17 +178,24 @@ const rotateWebhookSecretOperation = defineOperation(
     hasSecretResponse: true,
     body: secretRotationSchema,
     isBodyOptional: true,
+    requestHeaders: ifMatchParameter,
     responses: {
-      200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
+      200: {
+        description: 'The webhook with its new secret.',
+        schema: webhookWithSecretSchema,
+        headers: etagHeader,
+      },
     },
+    errors: [apiErrors.precondition_failed],
     async write({ params, body }, context) {
       const { trx, now, principal } = context
       const webhook = await webhookToChange(trx, params.webhookId)
+      requireIfMatch(serializeWebhook(webhook), context)
       requireEventAccess(webhook.events, principal)
       const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
       const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)
       await recordAudit(trx, context, 'webhook.rotated', `webhook ${webhook.id}`)
-      return respond(200, { ...serializeWebhook(rotated), secret: rotated.secret })
+      return respondWithSecret(200, rotated)
     },
   },
 )

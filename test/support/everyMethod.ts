@@ -22,6 +22,8 @@ import {
 
 const store = new Petstore({ baseUrl: process.env.PETSTORE, apiKey: process.env.PETSTORE_KEY })
 
+/** The ETag of no resource. */
+const stale = { ifMatch: '"stale"' }
 const fails = (call: Promise<unknown>, code: string) =>
   assert.rejects(call, (error) => error instanceof PetstoreError && error.code === code)
 
@@ -62,13 +64,14 @@ async function profiles(petId: Int64): Promise<void> {
   const photo = await store.pets.photos.add(petId, Buffer.from(pngPixel, 'base64'))
   const changed = await store.pets.photos.update(petId, photo.id, { alt: 'Nala' })
   assert.deepEqual(await store.pets.photos.list(petId), [changed])
+  await fails(store.pets.photos.delete(petId, photo.id, stale), 'precondition_failed')
   assert.deepEqual((await store.listings.get(petId)).photos, [changed])
   // The index is a moment behind.
   await until(
     () => store.listings.list({ species: 'cat', q: 'nal' }).toArray({ limit: 10 }),
     ([first]) => first?.pet.id === petId,
   )
-  await store.pets.photos.delete(petId, photo.id)
+  await store.pets.photos.delete(petId, photo.id, { ifMatch: headersOf(changed).get('etag') })
   assert.equal((await store.pets.history.list(petId).toArray({ limit: 10 })).length, 5)
 }
 
@@ -76,7 +79,10 @@ async function orders(petId: Int64): Promise<void> {
   const customer = { name: 'Ada Example', email: 'ada@shelter.example' }
   const order = await store.orders.create({ petId, customer, note: 'Two\nlines' })
   await fails(store.orders.create({ petId }), 'pet_unavailable')
-  assert.equal((await store.orders.update(order.id, { status: 'approved' })).status, 'approved')
+  const ifMatch = headersOf(order).get('etag')
+  assert.equal((await store.orders.update(order.id, { status: 'approved' }, { ifMatch })).status, 'approved')
+  await fails(store.orders.update(order.id, { status: 'delivered' }, { ifMatch }), 'precondition_failed')
+  await fails(store.orders.eraseCustomer(order.id, { ifMatch }), 'precondition_failed')
   assert.equal((await store.orders.get(order.id)).customer?.email, customer.email)
   assert.deepEqual(
     (await store.orders.list({ petId, status: 'approved' }).toArray({ limit: 10 })).map(({ id }) => id),
@@ -188,6 +194,9 @@ async function webhooks(): Promise<void> {
     (await store.webhooks.list().toArray({ limit: 5 })).map(({ id }) => id),
     [webhook.id],
   )
+  await fails(store.webhooks.update(webhook.id, { status: 'enabled' }, stale), 'precondition_failed')
+  await fails(store.webhooks.rotateSecret(webhook.id, {}, stale), 'precondition_failed')
+  await fails(store.webhooks.delete(webhook.id, stale), 'precondition_failed')
   await store.webhooks.delete(webhook.id)
   server.closeAllConnections()
   server.close()
@@ -227,6 +236,10 @@ async function keys(): Promise<void> {
   )
   assert.ok((await store.usage.get()).hours.length >= 1)
   assert.equal((await store.keys.update(id, { name: 'Renamed' })).name, 'Renamed')
+  await fails(store.keys.update(id, { name: 'Late' }, stale), 'precondition_failed')
+  await fails(store.keys.rotate(id, {}, stale), 'precondition_failed')
+  await fails(store.keys.liftBan(id, stale), 'precondition_failed')
+  await fails(store.keys.revoke(id, stale), 'precondition_failed')
   assert.notEqual((await store.keys.rotate(id)).key, key)
   await fails(caller.pets.list().page(), 'invalid_api_key')
   await store.keys.liftBan(id)

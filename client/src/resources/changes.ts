@@ -1,5 +1,5 @@
 import { type List, listOf } from '../list.ts'
-import type { CreateOptions, RequestOptions } from '../options.ts'
+import type { ChangeOptions, CreateOptions, RequestOptions } from '../options.ts'
 import type {
   Delivery,
   Event,
@@ -48,11 +48,11 @@ export class Webhooks extends Resource {
     return this.http.call('createWebhook', { body: webhook }, options)
   }
 
-  update(webhookId: Int64, change: WebhookChange, options?: RequestOptions): Promise<Webhook> {
+  update(webhookId: Int64, change: WebhookChange, options?: ChangeOptions): Promise<Webhook> {
     return this.http.call('updateWebhook', { params: { webhookId }, body: change }, options)
   }
 
-  delete(webhookId: Int64, options?: RequestOptions): Promise<void> {
+  delete(webhookId: Int64, options?: ChangeOptions): Promise<void> {
     return this.http.call('deleteWebhook', { params: { webhookId } }, options)
   }
 
@@ -60,7 +60,7 @@ export class Webhooks extends Resource {
   rotateSecret(
     webhookId: Int64,
     rotation: SecretRotation = {},
-    options?: CreateOptions,
+    options?: CreateOptions & ChangeOptions,
   ): Promise<WebhookWithSecret> {
     return this.http.call('rotateWebhookSecret', { params: { webhookId }, body: rotation }, options)
   }

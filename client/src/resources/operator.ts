@@ -1,5 +1,5 @@
 import { type List, listOf } from '../list.ts'
-import type { CreateOptions, RequestOptions } from '../options.ts'
+import type { ChangeOptions, CreateOptions, RequestOptions } from '../options.ts'
 import type {
   AuditEntry,
   Import,
@@ -38,21 +38,25 @@ export class Keys extends Resource {
     return this.http.call('createKey', { body: key }, options)
   }
 
-  update(keyId: Int64, change: KeyChange, options?: RequestOptions): Promise<Key> {
+  update(keyId: Int64, change: KeyChange, options?: ChangeOptions): Promise<Key> {
     return this.http.call('updateKey', { params: { keyId }, body: change }, options)
   }
 
   /** Revokes a key permanently. */
-  revoke(keyId: Int64, options?: RequestOptions): Promise<void> {
+  revoke(keyId: Int64, options?: ChangeOptions): Promise<void> {
     return this.http.call('revokeKey', { params: { keyId } }, options)
   }
 
   /** Replaces the secret. The old one stays valid for the overlap. */
-  rotate(keyId: Int64, rotation: Rotation = {}, options?: CreateOptions): Promise<KeyWithSecret> {
+  rotate(
+    keyId: Int64,
+    rotation: Rotation = {},
+    options?: CreateOptions & ChangeOptions,
+  ): Promise<KeyWithSecret> {
     return this.http.call('rotateKey', { params: { keyId }, body: rotation }, options)
   }
 
-  liftBan(keyId: Int64, options?: RequestOptions): Promise<void> {
+  liftBan(keyId: Int64, options?: ChangeOptions): Promise<void> {
     return this.http.call('liftKeyBan', { params: { keyId } }, options)
   }
 

@@ -42,11 +42,11 @@ export class Photos extends Resource {
   }
 
   /** Changes the texts of a photo, or its place among the photos of the animal. */
-  update(petId: Int64, photoId: string, change: PhotoChange, options?: RequestOptions): Promise<Photo> {
+  update(petId: Int64, photoId: string, change: PhotoChange, options?: ChangeOptions): Promise<Photo> {
     return this.http.call('updatePetPhoto', { params: { petId, photoId }, body: change }, options)
   }
 
-  delete(petId: Int64, photoId: string, options?: RequestOptions): Promise<void> {
+  delete(petId: Int64, photoId: string, options?: ChangeOptions): Promise<void> {
     return this.http.call('removePetPhoto', { params: { petId, photoId } }, options)
   }
 }

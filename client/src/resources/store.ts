@@ -31,12 +31,12 @@ export class Orders extends Resource {
   }
 
   /** Approves, delivers or cancels an order. */
-  update(orderId: Int64, change: OrderChange, options?: RequestOptions): Promise<Order> {
+  update(orderId: Int64, change: OrderChange, options?: ChangeOptions): Promise<Order> {
     return this.http.call('updateOrder', { params: { orderId }, body: change }, options)
   }
 
   /** Erases the personal data of an order. */
-  eraseCustomer(orderId: Int64, options?: RequestOptions): Promise<void> {
+  eraseCustomer(orderId: Int64, options?: ChangeOptions): Promise<void> {
     return this.http.call('eraseOrderCustomer', { params: { orderId } }, options)
   }
 }
