@@ -28,7 +28,7 @@ export class CsvFile {
   readonly staged = new StagedAnimals()
   readonly #options: CsvOptions
   #columns: Columns | undefined
-  #rowCount = 0
+  #isEmpty = true
   #hasUnreadableLines = false
   #categoryIds: CategoryIds = new Map()
   /** The names of the categories that are added. */
@@ -43,7 +43,7 @@ export class CsvFile {
 
   /** No line is about an animal, not even a wrong one. */
   get isEmpty(): boolean {
-    return this.#rowCount === 0
+    return this.#isEmpty
   }
 
   /** It is not known which animal a wrong line is about. */
@@ -76,7 +76,7 @@ export class CsvFile {
 
   createReader = (header: readonly string[]): AnimalReader => createAnimalReader(header, this.#options)
 
-  /** Reads all lines. `onRead` is called with the numbers of lines and bytes so far. */
+  /** Reads all lines. `onRead` is called with the numbers of lines after the header, also blank ones, and bytes so far. */
   async read(
     chunks: AsyncIterable<TextChunk>,
     onProblem: OnProblem,
@@ -87,8 +87,9 @@ export class CsvFile {
       this.#columns = reader.columns
       return reader
     }
+    let linesRead = 0
     let bytesRead = 0
-    for await (const { rows, lines, problems, bytes } of readCsv(chunks, createReader)) {
+    for await (const { rows, lines, problems, records, bytes } of readCsv(chunks, createReader)) {
       const isMerged = this.#columns?.preset?.hasSeveralLines ?? false
       // The first one is at the end, where it can be removed in constant time.
       const wrong = problems.toSorted((a, b) => b.line - a.line)
@@ -105,8 +106,9 @@ export class CsvFile {
       }
       for (const each of wrong.reverse()) this.#addWrong(each, onProblem)
       bytesRead += bytes
-      this.#rowCount += rows.length + problems.length
-      onRead(this.#rowCount, bytesRead)
+      if (rows.length + problems.length > 0) this.#isEmpty = false
+      linesRead += records
+      onRead(this.#columns ? linesRead - 1 : linesRead, bytesRead)
       await this.pause()
     }
   }

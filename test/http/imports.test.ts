@@ -104,9 +104,17 @@ describe('the check of a file', () => {
       'unsupported_media_type',
     )
     assertError(await upload(Buffer.alloc(20 * 1024 * 1024 + 1, 'a')), 413, 'body_too_large')
-    const tooMany = await upload(`name,categoryId\n${'A,1\n'.repeat(100_001)}`)
-    assertError(tooMany, 400, 'validation_failed')
-    assert.match(tooMany.json.message, /more than 100000 lines/)
+    const header = 'name,categoryId\n'
+    for (const lines of [
+      `${header}${'A,1\n'.repeat(100_001)}`,
+      `${header}${'\n'.repeat(100_001)}`,
+      '\n'.repeat(100_001),
+    ]) {
+      const tooMany = await upload(lines)
+      assertError(tooMany, 400, 'validation_failed')
+      assert.match(tooMany.json.message, /more than 100000 lines/)
+    }
+    assert.equal((await upload(`${header}A,1\n${'\n'.repeat(99_999)}`)).status, 201)
   })
 
   test('and all that belongs to it needs keys:manage', async () => {

@@ -16,12 +16,8 @@ const readerOf = (headings: readonly string[]) => ({
   isRow: (cells: readonly string[]) => cells[0] === 'Luna',
 })
 
-/** Reads a file in small slices. Returns the most that was read without a pause, in wrong and right lines. */
-async function read(text: string): Promise<number> {
-  let linesMax = 0
-  for await (const { rows, problems } of readCsv(readText(slicesOf(text)), readerOf))
-    linesMax = Math.max(linesMax, rows.length + problems.length)
-  return linesMax
+async function read(text: string, onStep = (_records: number) => {}): Promise<void> {
+  for await (const { records } of readCsv(readText(slicesOf(text)), readerOf)) onStep(records)
 }
 
 const header = 'name,category,note\n'
@@ -36,36 +32,59 @@ const shapes: [what: string, file: (length: number) => string][] = [
   ['wrong cells in each line', (length) => `${header}${lines('b","c\n', length)}`],
 ]
 
-/** Reads a file, and returns how many characters were searched and how many bytes were copied, for each of its bytes. */
-async function workOf(t: TestContext, text: string): Promise<number> {
-  let work = 0
+type Work = { readonly all: number; readonly longestStep: number; readonly recordsMax: number }
+
+/** Reads a file, and counts characters that were searched, and bytes that were copied. */
+async function workOf(t: TestContext, text: string): Promise<Work> {
+  let all = 0
+  let before = 0
+  let longestStep = 0
+  let recordsMax = 0
   const { concat } = Buffer
   const { indexOf } = String.prototype
   t.after(() => Object.assign(Buffer, { concat }) && Object.assign(String.prototype, { indexOf }))
   Buffer.concat = (parts: readonly Uint8Array[]) => {
     const bytes = concat(parts)
-    work += bytes.length
+    all += bytes.length
     return bytes
   }
   // Not by `t.mock`, which keeps every call.
   String.prototype.indexOf = function (this: string, searched: string, from = 0) {
     const found = indexOf.call(this, searched, from)
-    work += (found === -1 ? this.length : found) - from
+    all += (found === -1 ? this.length : found) - from
     return found
   }
-  await read(text)
-  return work / text.length
+  await read(text, (records) => {
+    longestStep = Math.max(longestStep, all - before)
+    before = all
+    recordsMax = Math.max(recordsMax, records)
+  })
+  return { all, longestStep, recordsMax }
 }
 
 describe('the work to read a file grows with its size, and not faster', () => {
   for (const [what, file] of shapes)
     test(`with ${what}`, async (t) => {
-      const work = await workOf(t, file(120_000))
-      assert.ok(work < 12, `${work} for each byte`)
+      const length = 120_000
+      const { all } = await workOf(t, file(length))
+      assert.ok(all < 12 * length, `${all / length} for each byte`)
     })
 })
 
-test('many lines that a quotation mark has joined are read in pieces', async () => {
-  const text = `${header}"a\n${lines('Luna,dog,\n', 1_000_000)}`
-  assert.ok((await read(text)) < 20_000)
+describe('others can run after a bounded amount of work', () => {
+  const mebibyte = 1024 ** 2
+  const others: typeof shapes = [
+    ['lines that a quotation mark has joined', (length) => `${header}"a\n${lines('Luna,dog,\n', length)}`],
+    ['a quotation mark before short lines', (length) => `${header}"Luna,dog,\n${lines('a\n', length)}`],
+    ['a quotation mark before empty lines', (length) => `${header}"Luna,dog,\n${lines('\n', length)}`],
+    ['a cell with empty lines', (length) => `${header}Luna,dog,"${lines('\n', length)}"\n`],
+    ['a wrong cell with empty lines', (length) => `${header}Luna,dog,"${lines('\n', length)}"a\n`],
+    ['empty lines', (length) => `${header}${lines('\n', length)}`],
+  ]
+  for (const [what, file] of others)
+    test(`with ${what}`, async (t) => {
+      const { longestStep, recordsMax } = await workOf(t, file(3 * mebibyte))
+      assert.ok(longestStep < 2 * mebibyte, `${longestStep} characters`)
+      assert.ok(recordsMax <= 1_001, `${recordsMax} records`)
+    })
 })

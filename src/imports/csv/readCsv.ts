@@ -8,8 +8,12 @@ import {
   unclosed,
 } from './csv.ts'
 import { FileError, type Problem, problemOf } from './problem.ts'
-import { chunkBytes, countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
+import { chunkBytes, countLineFeeds, type TextChunk } from './readText.ts'
 
+/** A record with several lines is not longer. Otherwise its quotation mark counts as not closed. */
+const multilineLengthMax = 256 * 1024
+/** What is read without a pause, besides `chunkBytes`. */
+const recordsPerStep = 1_000
 const containsRecords = 'contains lines that look like records: a quotation mark is probably missing'
 
 /** Reads the lines of a file, after its header. */
@@ -33,6 +37,8 @@ export type Rows<T> = {
   /** The number of the line of each row. */
   readonly lines: number[]
   readonly problems: WrongRow[]
+  /** How many records were read, also the header, blank ones and those that are left out. */
+  records: number
   readonly bytes: number
 }
 
@@ -61,6 +67,7 @@ export async function* readCsv<T>(
       const delimiter = file?.delimiter ?? findDelimiter(text.slice(start, endOfLine(text, start)))
       const parsed = parseCsvRecord(text, start, delimiter)
       if ('reason' in parsed && parsed.reason === unclosed && text.length - start <= restMax) break
+      found.records++
       const problem = 'reason' in parsed ? parsed : file && joinedRecords(text, start, parsed, file)
       if (problem) reportCell(problem, file, nextLine, text.slice(start, endOfLine(text, start)), found)
       else if ('cells' in parsed && !isBlank(parsed.cells)) {
@@ -75,7 +82,7 @@ export async function* readCsv<T>(
       // The record may lack the line feed at its end.
       nextLine += 1 + countLineFeeds(text, start, end - 1)
       start = end
-      if (start < pieceEnd) continue
+      if (start < pieceEnd && found.records < recordsPerStep) continue
       yield found
       found = noRows()
       pieceEnd = start + chunkBytes
@@ -91,13 +98,13 @@ export async function* readCsv<T>(
     waitingLength += text.length
     const found = { ...noRows<T>(), problems: [...problems], bytes }
     if (waitingLength < readLength) yield found
-    else yield* read(found, lineBytesMax)
+    else yield* read(found, multilineLengthMax)
   }
   yield* read(noRows(), 0)
   if (!file) findHeader(undefined)
 }
 
-const noRows = <T>(): Rows<T> => ({ rows: [], lines: [], problems: [], bytes: 0 })
+const noRows = <T>(): Rows<T> => ({ rows: [], lines: [], problems: [], records: 0, bytes: 0 })
 
 const titlesMax = 10
 
