@@ -23,6 +23,7 @@ const otherNames = /^PETSTORE_(?:KEY|TEST_.*)$/
 
 type Environ = Readonly<Record<string, string | undefined>>
 
+export const defaultPort = 8080
 const hostName = /^[A-Za-z0-9_.-]+$/
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const hourMs = 60 * 60 * 1000
@@ -37,7 +38,7 @@ export function readConfig(env: Environ, knownProblems: readonly string[] = []) 
   const environment = read.oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
   const config = Object.freeze({
     host: read.host('HOST', '127.0.0.1'),
-    port: read.wholeNumber('PORT', 8080, 0, 65535),
+    port: read.wholeNumber('PORT', defaultPort, 0, 65535),
     environment,
     dataDir: resolve(read.text('PETSTORE_DATA_DIR') ?? './data'),
     /** Selects PostgreSQL instead of SQLite. */

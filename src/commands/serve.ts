@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { redactor } from '../auth/apiKey.ts'
 import { systemClock } from '../clock.ts'
-import { type Config, readServerConfig, unknownSettingWarnings } from '../config.ts'
+import { type Config, defaultPort, readServerConfig, unknownSettingWarnings } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
@@ -100,7 +100,7 @@ function startMessage(config: Config, service: Service, areRequestsHidden: boole
   Docs      ${docs}
   Data      ${data}
 
-${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey, config)}${areRequestsHidden ? hiddenRequests : ''}Stop it with Ctrl-C.`
+${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey, config, service.port)}${areRequestsHidden ? hiddenRequests : ''}Stop it with Ctrl-C.`
 }
 
 const hiddenRequests = `Requests are not shown until the next start, so that the key stays in sight.
@@ -111,6 +111,7 @@ const firstSteps = (
   api: string,
   operatorKey: string,
   { dataDir }: Config,
+  port: number,
 ) => `This is the operator key. Save it now: it is shown only once.
 
   ${operatorKey}
@@ -123,7 +124,7 @@ For the examples in the guides, run this in another terminal:
 
   export PETSTORE=${api}
   export PETSTORE_KEY=${operatorKey}
-${dataDir === resolve('data') ? '' : `  export PETSTORE_DATA_DIR="${dataDir}"\n`}
+${port === defaultPort ? '' : `  export PORT=${port}\n`}${dataDir === resolve('data') ? '' : `  export PETSTORE_DATA_DIR="${dataDir}"\n`}
 `
 
 /** The petstore command, as the operator can type it. In a checkout there is none, and npm runs it. */

@@ -21,10 +21,10 @@ function examplesOf(page: string): { name: string; code: string }[] {
     name: `${page.replaceAll('/', '-')}-${text.slice(0, index).split('\n').length}.mts`,
     code: (/<script type="module">\n([\s\S]*?)<\/script>/.exec(block)?.[1] ?? block).replace(
       './petstore-client.min.js',
-      'petstore-client/petstore-client.min.js',
+      '@petstore-service/client/petstore-client.min.js',
     ),
   }))
-  return blocks.filter(({ code }) => /^ *import .* from 'petstore-client/m.test(code))
+  return blocks.filter(({ code }) => /^ *import .* from '@petstore-service\/client/m.test(code))
 }
 
 /** A project that has the package of the client and the types of Node. */
@@ -32,9 +32,13 @@ function projectWith(files: readonly { name: string; code: string }[], lib: read
   const project = temporaryFolder()
   const modules = join(project, 'node_modules')
   mkdirSync(join(modules, '@types'), { recursive: true })
-  cpSync(join(packClient().folder, 'node_modules/petstore-client'), join(modules, 'petstore-client'), {
-    recursive: true,
-  })
+  cpSync(
+    join(packClient().folder, 'node_modules/@petstore-service/client'),
+    join(modules, '@petstore-service/client'),
+    {
+      recursive: true,
+    },
+  )
   symlinkSync(join(root, 'node_modules/@types/node'), join(modules, '@types/node'))
   const compilerOptions = {
     ...{ module: 'nodenext', target: 'es2022', lib, types: ['node'], noEmit: true, strict: true },
@@ -69,7 +73,7 @@ describe('the examples that use the client compile with strict', () => {
   for (const [where, lib] of Object.entries({ Node: ['es2022'], 'a web page': ['es2022', 'dom'] })) {
     test(`with the types of ${where}`, (t) => {
       // This one does not compile, so the compiler has checked the files.
-      const code = "import { Petstore } from 'petstore-client'\nnew Petstore({ apiKey: 'a-key' })\n"
+      const code = "import { Petstore } from '@petstore-service/client'\nnew Petstore({ apiKey: 'a-key' })\n"
       const project = projectWith([...examples, { name: 'wrong.mts', code }], lib)
       t.after(() => rmSync(project, { recursive: true, force: true }))
       const [first, ...others] = typeErrors(project).filter((line) => !line.startsWith(' '))

@@ -57,13 +57,19 @@ describe('the first start', () => {
     assert.deepEqual(JSON.parse(await paste(t, line)), [])
   })
 
-  test('prints export lines that work with the examples of the guides, with the data folder', async () => {
+  test('prints export lines that work with the examples of the guides and with doctor', async () => {
     const lines = server.output.stdout.match(/^ *export .+$/gm) ?? []
-    const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY $PETSTORE_DATA_DIR"'].join('\n')
-    const [api, key, folder] = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
+    const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY $PETSTORE_DATA_DIR $PORT"'].join('\n')
+    const printed = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim()
+    const [api, key, folder = '', port = ''] = printed.split(' ')
     assert.deepEqual([key, folder], [server.operatorKey, server.databaseEnv.PETSTORE_DATA_DIR])
     const response = await fetch(`${api}/pets`, { headers: { Authorization: `Bearer ${key}` } })
     assert.deepEqual(await response.json(), [])
+    const { code, stdout } = await runPetstore(['doctor'], { PETSTORE_DATA_DIR: folder, PORT: port })
+    assert.deepEqual(
+      [code, /The service is running on .*/.exec(stdout)?.[0]],
+      [0, `The service is running on 127.0.0.1 port ${port}.`],
+    )
   })
 
   test('does not log the key; the second start prints none, and the first key still works', async (t) => {

@@ -14,6 +14,8 @@ test('seed adds all sample animals to a new database, with photos that all diffe
   assert.deepEqual([ofType('pet').length, ofType('profile').length], [24, 24])
   assert.equal(new Set(ofType('photo').map(({ files }) => files['320.webp'])).size, 49)
   assert.equal(new Set(ofType('category').map(({ name }) => name)).size, 7)
+  // The README says so.
+  assert.equal(ofType('category').find(({ id }) => id === 3)?.name, 'Cats')
   assert.equal(ofType('key').length, 0)
   const emails = ofType('order').map(({ customer }) => customer.email)
   assert.equal(emails.length, 6)

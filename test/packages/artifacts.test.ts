@@ -13,7 +13,7 @@ import { folderFor, SuiteCleanup } from '../support/servers.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
-const { version, dependencies } = readJson(join(root, 'package.json'))
+const { name, version, dependencies } = readJson(join(root, 'package.json'))
 
 const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
 const env = { ...process.env, PATH: path }
@@ -29,10 +29,10 @@ function install(folder: string, tarball: string): void {
   const needed = Object.entries<Locked>(lock.packages).filter(
     ([name, { dev, link }]) => name.startsWith('node_modules/') && !dev && !link,
   )
-  const project = { name: 'project', version: '1.0.0', dependencies: { petstore: `file:${tarball}` } }
+  const project = { name: 'project', version: '1.0.0', dependencies: { [name]: `file:${tarball}` } }
   const packages = {
     '': project,
-    'node_modules/petstore': { version, resolved: `file:${tarball}`, dependencies, bin },
+    [`node_modules/${name}`]: { version, resolved: `file:${tarball}`, dependencies, bin },
     ...Object.fromEntries(needed),
   }
   mkdirSync(folder)
@@ -58,7 +58,7 @@ describe('the artifacts', () => {
 
   test('the npm package runs in an empty project', async (t) => {
     const project = join(folderFor(t), 'project')
-    install(project, join(folder, `petstore-${version}.tgz`))
+    install(project, join(folder, `petstore-service-server-${version}.tgz`))
     const program = join(project, 'node_modules/.bin/petstore')
     await useInstallation(t, { program, cwd: project, path })
     const npx = spawnSync('npx', ['--no', '--', 'petstore', 'help'], { cwd: project, env, encoding: 'utf8' })
@@ -67,7 +67,7 @@ describe('the artifacts', () => {
 
   test('the npm package says which Node it needs', (t) => {
     const unpacked = folderFor(t)
-    execFileSync('tar', ['-xzf', join(folder, `petstore-${version}.tgz`), '-C', unpacked])
+    execFileSync('tar', ['-xzf', join(folder, `petstore-service-server-${version}.tgz`), '-C', unpacked])
     const oldNode = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.1.0"})'
     const args = ['--import', oldNode, 'package/bin/petstore.js', 'serve']
     const { status, stderr } = spawnSync(process.execPath, args, { cwd: unpacked, encoding: 'utf8' })
@@ -76,7 +76,7 @@ describe('the artifacts', () => {
   })
 
   test('the npm package has JavaScript, console and guides, and nothing of the development', () => {
-    const tarball = join(folder, `petstore-${version}.tgz`)
+    const tarball = join(folder, `petstore-service-server-${version}.tgz`)
     const packed = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n')
     for (const file of ['bin/petstore.js', 'dist/main.js', 'docs/guides/running.md', 'LICENSE'])
       assert.ok(packed.includes(`package/${file}`), file)

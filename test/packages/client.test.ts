@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ import { useService } from '../support/useService.ts'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const service = useService()
 const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'))
-const installed = () => join(packClient().folder, 'node_modules', 'petstore-client')
+const installed = () => join(packClient().folder, 'node_modules', '@petstore-service/client')
 const compressedBytesMax = 9 * 1024
 
 describe('the package of the client', () => {
@@ -52,8 +52,12 @@ describe('the package of the client', () => {
     })
     const { dependencies } = JSON.parse(readFileSync(join(parent, 'my-project/package.json'), 'utf8'))
     const { version } = readJson('client/package.json')
-    assert.deepEqual(dependencies, { 'petstore-client': `file:petstore-client-${version}.tgz` })
-    assert.ok(readdirSync(join(parent, 'my-project/node_modules/petstore-client/dist')).includes('index.js'))
+    assert.deepEqual(dependencies, {
+      '@petstore-service/client': `file:petstore-service-client-${version}.tgz`,
+    })
+    assert.ok(
+      readdirSync(join(parent, 'my-project/node_modules/@petstore-service/client/dist')).includes('index.js'),
+    )
   })
 
   test('has no dependencies, and the version of the service', () => {
@@ -84,8 +88,7 @@ describe('the package of the client', () => {
   ] as const) {
     test(`its types are complete and strict (${module})`, (t) => {
       const project = emptyProject(t)
-      mkdirSync(join(project, 'node_modules'))
-      execFileSync('cp', ['-r', installed(), join(project, 'node_modules')])
+      cpSync(join(packClient().folder, 'node_modules'), join(project, 'node_modules'), { recursive: true })
       const compilerOptions = {
         ...{ module, lib, target: 'es2022', strict: true, exactOptionalPropertyTypes: true },
         ...{ noUncheckedIndexedAccess: true, noEmit: true, types: [] },
@@ -106,7 +109,7 @@ function emptyProject(t: TestContext): string {
 }
 
 const typedProgram = `
-import { headersOf, type Int64, type NewPet, type Pet, type PetStatus, Petstore, RateLimitError, verifyWebhook } from 'petstore-client'
+import { headersOf, type Int64, type NewPet, type Pet, type PetStatus, Petstore, RateLimitError, verifyWebhook } from '@petstore-service/client'
 
 const store = new Petstore({ baseUrl: 'http://127.0.0.1', apiKey: 'key', throttle: true })
 const pet: NewPet = { name: 'Milo', categoryId: 2n ** 60n }

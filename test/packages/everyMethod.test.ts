@@ -19,12 +19,19 @@ after(() => rmSync(project, { recursive: true, force: true }))
 before(() => {
   const modules = join(project, 'node_modules')
   mkdirSync(join(modules, '@types'), { recursive: true })
-  cpSync(join(packClient().folder, 'node_modules/petstore-client'), join(modules, 'petstore-client'), {
-    recursive: true,
-  })
+  cpSync(
+    join(packClient().folder, 'node_modules/@petstore-service/client'),
+    join(modules, '@petstore-service/client'),
+    {
+      recursive: true,
+    },
+  )
   symlinkSync(join(root, 'node_modules/@types/node'), join(modules, '@types/node'))
   const source = readFileSync(join(root, 'test/support/everyMethod.ts'), 'utf8')
-  writeFileSync(join(project, 'program.mts'), source.replace('../../client/src/index.ts', 'petstore-client'))
+  writeFileSync(
+    join(project, 'program.mts'),
+    source.replace('../../client/src/index.ts', '@petstore-service/client'),
+  )
   const compilerOptions = {
     ...{ module: 'nodenext', target: 'es2022', lib: ['es2022'], types: ['node'], strict: true },
     ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },

@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { cliOn, oneLine } from '../support/commands.ts'
-import { folderFor } from '../support/servers.ts'
+import { folderFor, serverFor } from '../support/servers.ts'
 
 describe('doctor', { concurrency: 2 }, () => {
   test('reports a data folder that is a file', async (t) => {
@@ -17,6 +17,15 @@ describe('doctor', { concurrency: 2 }, () => {
         /^problem {2}folder {9}\S+\/file is not a folder\.\n {24}Set PETSTORE_DATA_DIR\.$/m,
       )
     }
+  })
+
+  test('finds the service of the data folder, also on another port', async (t) => {
+    const { databaseEnv } = await serverFor(t)
+    const { ok, findings } = await cliOn(databaseEnv, { PORT: '0' }).json(['doctor'])
+    const { status, message, advice } = findings.find(({ check }: { check: string }) => check === 'port')
+    assert.deepEqual([ok, status], [true, 'warning'])
+    assert.match(message, /^The service of \S+ is running, but not on 127\.0\.0\.1 port 0\.$/)
+    assert.match(advice, /^Set HOST and PORT/)
   })
 
   test('reports a damaged database, and one that others can read', async (t) => {

@@ -25,7 +25,9 @@ export function useAdoptionPage() {
     const path = pathname === '/' ? '/index.html' : pathname
     response.writeHead(200, { 'Content-Type': `${types[extname(path)]}; charset=utf-8` })
     if (path === '/petstore-client.min.js')
-      return response.end(readFileSync(join(packClient().folder, 'node_modules/petstore-client/dist', path)))
+      return response.end(
+        readFileSync(join(packClient().folder, 'node_modules/@petstore-service/client/dist', path)),
+      )
     const text = readFileSync(join(adoptionPageFolder, path), 'utf8')
     response.end(text.replace('http://127.0.0.1:8080', service.base).replace('ps_live_...', site.apiKey))
   })

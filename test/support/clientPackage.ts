@@ -33,7 +33,7 @@ export function packClient(): { tarball: string; folder: string } {
     encoding: 'utf8',
   })
   const tarball = join(copy, output.trim())
-  const target = join(folder, 'node_modules', 'petstore-client')
+  const target = join(folder, 'node_modules', '@petstore-service', 'client')
   mkdirSync(target, { recursive: true })
   execFileSync('tar', ['-xzf', tarball, '-C', target, '--strip-components', '1'])
   packed = { tarball, folder }
