@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertFits, assertSoundInBoth, desktop, hostile, phone } from '../support/console.ts'
+import { assertFits, assertSoundInBoth, desktop, hostile, phone, waitUntil } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -137,7 +137,7 @@ browserTest('the first view has at most 100 KiB without photos, and no script', 
       const bytes = (await Promise.all(sizes.values())).reduce((sum, size) => sum + size, 0)
       assert.ok(bytes > 0 && bytes <= firstViewBytesMax, `${bytes} bytes`)
       assert.deepEqual(scripts, [])
-      assert.equal(await page.evaluate('document.scripts.length'), 0)
+      await waitUntil(page, 'document.scripts.length === 0')
     },
     { key: false },
   ),

@@ -3,8 +3,9 @@ import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { useOtherSite } from '../support/adoptionSite.ts'
 import { browserTest } from '../support/browser.ts'
-import { assertAccessible, assertFits, hostile, phone, screenshot } from '../support/console.ts'
+import { assertAccessible, assertFits, hostile, phone, screenshot, waitUntil } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectAttribute, expectCount, expectNone, expectText, expectTexts } from '../support/expectPage.ts'
 import { jpeg } from '../support/images.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -37,6 +38,7 @@ const test = useConsole({}, async ({ api, service }) => {
   })
 })
 
+const shadow = `document.querySelector('adoptable-animals').shadowRoot`
 const cards = (page: Page) => page.locator('adoptable-animals li')
 
 /** A page of the other site with the element. */
@@ -64,40 +66,27 @@ async function open(attributes: string, run: (page: Page) => Promise<void>, opti
 describe('<adoptable-animals> on another web site', () => {
   browserTest('shows the animals with links to their pages, and more on request', async () => {
     await open(`store="${test.service.base}/"`, async (page) => {
-      await cards(page).nth(11).waitFor()
-      assert.equal(await cards(page).count(), 12)
-      const [first] = await cards(page).all()
-      assert.ok(first)
-      assert.equal(await first.getByRole('heading').textContent(), hostile)
-      assert.equal(await first.getByRole('link').getAttribute('href'), `${test.service.base}/adopt/15`)
-      assert.match(String(await first.locator('.text p').textContent()), /Female/)
-      assert.deepEqual(await page.locator('adoptable-animals .badge').allTextContents(), ['Reserved'])
-      await eventually('a photo', () =>
-        page.evaluate<boolean>(
-          `document.querySelector('adoptable-animals').shadowRoot.querySelector('img').naturalWidth > 0`,
-        ),
-      )
+      await expectCount(cards(page), 12)
+      const first = cards(page).first()
+      await expectText(first.getByRole('heading'), hostile)
+      await expectAttribute(first.getByRole('link'), 'href', `${test.service.base}/adopt/15`)
+      await expectText(first.locator('.text p'), /Female/)
+      await expectTexts(page.locator('adoptable-animals .badge'), ['Reserved'])
+      await waitUntil(page, `${shadow}.querySelector('img').naturalWidth > 0`)
       await page.getByRole('button', { name: 'Show more' }).press('Enter')
       await cards(page).nth(14).waitFor()
-      assert.equal(
-        await page.evaluate(
-          `document.querySelector('adoptable-animals').shadowRoot.activeElement.textContent`,
-        ),
-        'Pet 2',
-      )
-      assert.equal(await page.getByRole('button').count(), 0)
+      await waitUntil(page, `${shadow}.activeElement.textContent === 'Pet 2'`)
+      await expectNone(page.getByRole('button'), cards(page).nth(14))
     })
   })
 
   browserTest('needs no store if the script is that of the store, and follows its attributes', async () => {
     await open('species="cat" sex="female" good-with="" limit="3"', async (page) => {
-      await cards(page).nth(2).waitFor()
-      assert.equal(await cards(page).count(), 3)
+      await expectCount(cards(page), 3)
       const all = page.getByRole('link', { name: 'See all animals' })
-      assert.equal(await all.getAttribute('href'), `${test.service.base}/adopt?species=cat&sex=female`)
+      await expectAttribute(all, 'href', `${test.service.base}/adopt?species=cat&sex=female`)
       await page.evaluate(`document.querySelector('adoptable-animals').setAttribute('species', 'unicorn')`)
-      await page.getByText('No animal is looking for a home at the moment.').waitFor()
-      assert.equal(await cards(page).count(), 0)
+      await expectNone(cards(page), page.getByText('No animal is looking for a home at the moment.'))
     })
   })
 
@@ -124,10 +113,8 @@ describe('<adoptable-animals> on another web site', () => {
     }
     await open(`store="${base}"`, async (page) => {
       await cards(page).nth(11).waitFor()
-      const width = await page.evaluate<number>(
-        `document.querySelector('adoptable-animals').shadowRoot.querySelector('li').offsetWidth`,
-      )
-      assert.ok(width < 400, 'the cards are in a grid')
+      // The cards are in a grid.
+      await waitUntil(page, `${shadow}.querySelector('li').offsetWidth < 400`)
     })
     site.headers = {}
   })

@@ -6,16 +6,32 @@ import type { Page, Route } from 'playwright-core'
 import type { Int64, Limits, ProfileChange } from '../../client/src/index.ts'
 import { adoptionPageFolder, useAdoptionPage } from '../support/adoptionPage.ts'
 import { browserTest } from '../support/browser.ts'
-import { assertAccessible, assertFits, desktop, hostile, phone, screenshot } from '../support/console.ts'
-import { eventually } from '../support/eventually.ts'
+import {
+  assertAccessible,
+  assertFits,
+  desktop,
+  hostile,
+  phone,
+  screenshot,
+  waitUntil,
+} from '../support/console.ts'
+import { eventually, eventuallyHolds } from '../support/eventually.ts'
+import {
+  expectAttribute,
+  expectCount,
+  expectEnabled,
+  expectNone,
+  expectText,
+  expectTexts,
+} from '../support/expectPage.ts'
 import { jpeg } from '../support/images.ts'
 import { clientOf } from '../support/petstoreClient.ts'
 
 const { service, site, newPage, open } = useAdoptionPage()
 
-const shown = (page: Page) => page.locator('li h2').allTextContents()
-const status = (page: Page, text: string | RegExp) =>
-  page.getByRole('status').filter({ hasText: text }).waitFor()
+const shown = (page: Page) => page.locator('li h2')
+const statusOf = (page: Page, text: string) => page.getByRole('status').filter({ hasText: text })
+const status = (page: Page, text: string) => statusOf(page, text).waitFor()
 
 type Fields = { name: string; status?: 'available' | 'pending' | 'sold'; photos?: number }
 /** An animal with its profile and photos. */
@@ -37,8 +53,8 @@ let luna: Int64
 describe('the adoption page', () => {
   browserTest('says that there are no animals', async (t) => {
     const { page, errors } = await open(t)
-    await status(page, 'No animal is looking for a home')
-    assert.deepEqual([errors, await shown(page)], [[], []])
+    await expectNone(shown(page), statusOf(page, 'No animal is looking for a home'))
+    assert.deepEqual(errors, [])
   })
 
   browserTest('shows the animals on offer in pages, newest first', async (t) => {
@@ -67,23 +83,22 @@ describe('the adoption page', () => {
 
     const { page, errors } = await open(t, phone)
     await status(page, 'The 24 newest animals.')
-    assert.deepEqual((await shown(page)).slice(0, 2), ['Milo', 'Luna <b>'])
-    assert.deepEqual(await page.locator('.badge').allTextContents(), ['Reserved'])
+    await expectTexts(shown(page), everyone.slice(0, 24))
+    await expectTexts(page.locator('.badge'), ['Reserved'])
     const card = page.getByRole('listitem').filter({ hasText: 'Luna <b>' })
-    assert.equal(await card.locator('p').textContent(), 'Labrador Retriever · Young · Female')
+    await expectText(card.locator('p'), 'Labrador Retriever · Young · Female')
     // The first photo has no text of its own, and its file is one that fits.
     const image = `document.querySelector('li img')`
     const photo = card.getByRole('img', { name: 'Luna <b>' })
-    await eventually('the photo is loaded', () => page.evaluate<boolean>(`${image}.naturalWidth > 0`))
-    assert.match(await page.evaluate(`${image}.currentSrc`), /\/photos\/[\w-]{22}\/(320|640)\.webp$/)
-    assert.match(String(await photo.getAttribute('srcset')), / 320w, .* 640w, .* 900w$/)
-    assert.match(String(await photo.getAttribute('style')), /^background-color: rgb\(/)
+    await waitUntil(page, `${image}.naturalWidth > 0`)
+    await waitUntil(page, `/\\/photos\\/[\\w-]{22}\\/(320|640)\\.webp$/.test(${image}.currentSrc)`)
+    await expectAttribute(photo, 'srcset', / 320w, .* 640w, .* 900w$/)
+    await expectAttribute(photo, 'style', /^background-color: rgb\(/)
 
     await page.getByRole('button', { name: 'Show more' }).press('Enter')
-    await status(page, '32 animals.')
-    assert.deepEqual(await shown(page), everyone)
-    assert.equal(await page.evaluate('document.activeElement.textContent'), everyone[24])
-    assert.equal(await page.getByRole('button').count(), 0)
+    await expectNone(page.getByRole('button'), statusOf(page, '32 animals.'))
+    await expectTexts(shown(page), everyone)
+    await expectText(page.locator(':focus'), String(everyone[24]))
     assert.deepEqual(errors, [])
   })
 
@@ -92,26 +107,25 @@ describe('the adoption page', () => {
     await status(page, 'The 24 newest animals.')
     await page.getByLabel('Children').check()
     await status(page, '2 animals.')
-    assert.deepEqual(await shown(page), ['Milo', 'Luna <b>'])
+    await expectTexts(shown(page), ['Milo', 'Luna <b>'])
     await page.getByLabel('Kind').selectOption('Dogs')
     await page.getByLabel('Age').selectOption('Young')
     await page.getByLabel('Sex').selectOption('Female')
     await page.getByLabel('Size').selectOption('Large')
     await page.getByRole('searchbox').pressSequentially('black lab')
     // First the address: the filters before already found one animal.
-    await eventually('the address', () => new URL(page.url()).searchParams.get('q') === 'black lab')
+    await page.waitForURL((url) => url.searchParams.get('q') === 'black lab')
     await status(page, 'One animal.')
-    assert.deepEqual(await shown(page), ['Luna <b>'])
+    await expectTexts(shown(page), ['Luna <b>'])
 
     await page.reload()
     await status(page, 'One animal.')
-    assert.deepEqual(await shown(page), ['Luna <b>'])
+    await expectTexts(shown(page), ['Luna <b>'])
     await page.getByRole('checkbox', { name: 'Cats' }).check()
     await status(page, 'No animal matches.')
     await page.getByRole('button', { name: 'Show all' }).click()
-    await status(page, 'The 24 newest animals.')
-    assert.equal(page.url(), `${site.origin}/`)
-    assert.equal(await page.getByRole('button', { name: 'Show all' }).count(), 0)
+    await expectNone(page.getByRole('button', { name: 'Show all' }), statusOf(page, 'The 24 newest animals.'))
+    await page.waitForURL(`${site.origin}/`)
 
     assert.deepEqual(errors, [])
     await page.getByRole('searchbox').fill('one two three four five six seven eight nine')
@@ -124,21 +138,23 @@ describe('the adoption page', () => {
     await page.getByRole('link', { name: 'Luna <b>' }).press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Luna <b>' })
     await dialog.locator('.description', { hasText: hostile }).waitFor()
-    assert.equal(await dialog.getByRole('img').count(), 3)
-    assert.deepEqual(await dialog.locator('figcaption').allTextContents(), [hostile, hostile])
-    const facts = await dialog.locator('dl > div').allTextContents()
-    for (const fact of ['Good withChildren from 6, some dogs', 'Not withCats', 'Fee€250.50', 'SizeLarge'])
-      assert.ok(facts.includes(fact), `${facts}`)
+    await expectCount(dialog.getByRole('img'), 3)
+    await expectTexts(dialog.locator('figcaption'), [hostile, hostile])
+    await eventuallyHolds(async () => {
+      const facts = await dialog.locator('dl > div').allTextContents()
+      for (const fact of ['Good withChildren from 6, some dogs', 'Not withCats', 'Fee€250.50', 'SizeLarge'])
+        assert.ok(facts.includes(fact), `${facts}`)
+    })
     await dialog.getByText('Special needs: Eye drops').waitFor()
     assert.ok(!(await page.content()).includes('Secret'))
     const contact = dialog.getByRole('link', { name: 'Ask about Luna <b>' })
-    assert.equal(await contact.getAttribute('href'), 'https://shelter.example/luna')
+    await expectAttribute(contact, 'href', 'https://shelter.example/luna')
     await assertFits(page)
 
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
     await page.waitForURL(`${site.origin}/`)
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Luna <b>')
+    await expectText(page.locator(':focus'), 'Luna <b>')
     await page.getByRole('listitem').filter({ hasText: 'Luna <b>' }).click()
     await dialog.waitFor()
     await page.goBack()
@@ -218,7 +234,7 @@ describe('the adoption page', () => {
     isBroken = false
     await page.getByLabel('Kind').selectOption('All')
     await status(page, 'The 24 newest animals.')
-    assert.deepEqual(await page.getByRole('button').allTextContents(), ['Show more'])
+    await expectTexts(page.getByRole('button'), ['Show more'])
   })
 
   browserTest('a load that a new filter ends does not enable the button of the next one', async (t) => {
@@ -233,9 +249,9 @@ describe('the adoption page', () => {
     await ended
     await eventually('the second load', () => held.length === 2)
     await status(page, 'Loading the animals…')
-    assert.ok(await page.getByRole('button', { name: 'Show more' }).isDisabled())
+    await expectEnabled(page.getByRole('button', { name: 'Show more' }), false)
     await held[1]?.continue()
     await status(page, 'The 24 newest animals.')
-    assert.ok(await page.getByRole('button', { name: 'Show more' }).isEnabled())
+    await expectEnabled(page.getByRole('button', { name: 'Show more' }), true)
   })
 })

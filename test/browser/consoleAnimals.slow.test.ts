@@ -4,6 +4,7 @@ import { browserTest } from '../support/browser.ts'
 import { assertSilentSignOut, assertSoundInBoth, choose, goTo, screenshot } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectAttribute, expectCount, expectNone, expectText, textMatching } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const beyondDouble = 9_007_199_254_740_993n
@@ -44,19 +45,19 @@ describe('animals', () => {
       await dialog.getByLabel('Name of the new category').fill('x'.repeat(1_000))
       await dialog.getByRole('button', { name: 'Add animal' }).click()
       await dialog.locator('[aria-invalid]:focus').waitFor()
-      assert.equal(await name.getAttribute('aria-invalid'), null, 'The error is that of the category.')
+      // The error is that of the category.
+      await expectAttribute(name, 'aria-invalid', null)
       await dialog.getByLabel('Name of the new category').fill('Ferrets')
       await dialog.getByRole('button', { name: 'Add animal' }).click()
       await dialog.getByText('Must not be a swear word.').waitFor()
-      assert.equal(await name.getAttribute('aria-invalid'), 'true')
+      await expectAttribute(name, 'aria-invalid', 'true')
       await dialog.getByText('/color must be set').waitFor()
       // The category exists by now, so the next attempt uses it.
+      const rejected = page.waitForResponse('**/v1/pets')
       await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await rejected
       await dialog.getByText('Must not be a swear word.').waitFor()
-      assert.equal(
-        await dialog.getByLabel('Category', { exact: true }).locator('option:checked').innerText(),
-        'Ferrets',
-      )
+      await expectText(dialog.getByLabel('Category', { exact: true }).locator('option:checked'), 'Ferrets')
       assert.equal(categories.length, 2)
     }),
   )
@@ -76,10 +77,9 @@ describe('animals', () => {
       await dialog.getByLabel('Name', { exact: true }).fill('Milo')
       await dialog.getByLabel('Category', { exact: true }).selectOption({ label: 'Dogs' })
       await dialog.getByRole('button', { name: 'Add animal' }).click()
-      await dialog.getByText('The limit is exceeded.').waitFor()
-      assert.ok(!(await dialog.innerText()).includes('Retry after'))
+      await expectNone(dialog.getByText('Retry after'), dialog.getByText('The limit is exceeded.'))
       const countdown = dialog.getByText(/^Try again in \d+ s/)
-      const first = await countdown.innerText()
+      const first = await textMatching(countdown, /.+/)
       await eventually('the time goes on', async () => (await countdown.innerText()) !== first)
     }),
   )
@@ -174,7 +174,7 @@ describe('animals', () => {
       await page.waitForURL(/\/console\/animals\/\d+$/)
       await goTo(page, `animals?category=${beyondDouble}`)
       await row(page, 'Decimal').waitFor()
-      assert.equal(await page.getByRole('row').count(), 3)
+      await expectCount(page.getByRole('row'), 3)
     })
   })
 
@@ -185,9 +185,8 @@ describe('animals', () => {
       await row(page, name).waitFor()
       await choose(page, name, 'Remove')
       const toast = page.locator('.toast-text')
-      await toast.waitFor()
-      assert.equal(await toast.innerText(), `${name} removed.`)
-      assert.equal(await toast.locator('bdi').innerText(), name)
+      await expectText(toast, `${name} removed.`)
+      await expectText(toast.locator('bdi'), name)
       await page.getByRole('button', { name: 'Undo' }).click()
     })
   })
@@ -202,8 +201,7 @@ describe('animals', () => {
       await page.keyboard.press('ArrowDown')
       await page.keyboard.press('Enter')
       const dialog = page.getByRole('dialog', { name: 'Edit Keyboard' })
-      await dialog.waitFor()
-      assert.equal(await page.evaluate('document.activeElement.closest("dialog") !== null'), true)
+      await dialog.locator(':focus').waitFor()
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
     })
@@ -219,16 +217,16 @@ describe('live changes', () => {
       await choose(page, 'Juniper', 'Place order')
       await dialog.getByLabel('Adopter').waitFor()
       const order = await api('POST', '/store/orders', { petId: id })
-      await dialog.getByText('Someone else reserved this animal first.').waitFor()
-      assert.equal(await dialog.getByLabel('Adopter').count(), 0)
+      const notice = dialog.getByText('Someone else reserved this animal first.')
+      await expectNone(dialog.getByLabel('Adopter'), notice)
       await page.keyboard.press('Escape')
       await choose(page, 'Juniper', 'Edit')
       await dialog.getByLabel('Name', { exact: true }).waitFor()
       await api('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' })
       await dialog.getByText('it is now Juniper, Dogs, available').waitFor()
       await api('DELETE', `/pets/${id}`)
-      await dialog.getByText('Someone else has removed this animal.').waitFor()
-      assert.equal(await dialog.getByRole('button', { name: 'Save' }).count(), 0)
+      const removed = dialog.getByText('Someone else has removed this animal.')
+      await expectNone(dialog.getByRole('button', { name: 'Save' }), removed)
     })
   })
 

@@ -6,6 +6,7 @@ import { assertSoundInBoth, desktop, goTo, hostile, phone } from '../support/con
 import { addCategories } from '../support/consoleAnimals.ts'
 import { chooseFile, countOf, manyAnimals } from '../support/consoleImport.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectEnabled, expectText } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole({}, addCategories)
@@ -142,7 +143,7 @@ describe('import', () => {
       await assertSoundInBoth(opened, 'import-of-other-desktop')
       await page.setViewportSize(small.viewport)
       await assertSoundInBoth(opened, 'import-of-other-small')
-      assert.ok(await page.getByRole('button', { name: 'Add 1 animal' }).isEnabled())
+      await expectEnabled(page.getByRole('button', { name: 'Add 1 animal' }), true)
       await goTo(page, 'animals')
       assert.equal((await api('GET', `/imports/${id}`)).state, 'ready')
       await goTo(page, 'import')
@@ -160,7 +161,7 @@ describe('import', () => {
       await assertSoundInBoth(opened, 'import-other')
       await page.getByRole('button', { name: 'Discard it, and check my file' }).click()
       await page.getByRole('button', { name: 'Add 2 animals' }).waitFor()
-      assert.equal(await countOf(page, 'New').textContent(), '2')
+      await expectText(countOf(page, 'New'), '2')
       await goTo(page, 'animals')
     }),
   )

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertSound, assertSoundInBoth, desktop, phone, screenshot, signIn } from '../support/console.ts'
+import {
+  assertSound,
+  assertSoundInBoth,
+  desktop,
+  nextFrame,
+  phone,
+  screenshot,
+  signIn,
+} from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectCount, expectEnabled, expectText } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 /** How often the figures of a key are loaded again. */
@@ -39,7 +48,8 @@ describe('keys', () => {
         for (const [role, expected] of Object.entries(roles)) {
           await page.getByRole('button', { name: 'Create key' }).click()
           await dialog.getByRole('radio', { name: role }).check()
-          assert.equal(await dialog.getByRole('checkbox').count(), 0)
+          await nextFrame(page)
+          await expectCount(dialog.getByRole('checkbox'), 0)
           await dialog.getByLabel('Name').fill(`${role} key`)
           if (role === 'Web site') {
             await dialog.getByRole('button', { name: 'Create key' }).click()
@@ -87,7 +97,7 @@ describe('keys', () => {
       for (const scope of ['pets:write', 'orders:write']) await dialog.getByLabel(scope).uncheck()
       await dialog.getByRole('button', { name: 'Create key' }).click()
       await dialog.getByText('It is shown only once').waitFor()
-      assert.match(await dialog.innerText(), /-H "Origin: https:\/\/shelter\.example"/)
+      await expectText(dialog, /-H "Origin: https:\/\/shelter\.example"/)
     }),
   )
 
@@ -168,7 +178,7 @@ describe('the key of the session', () => {
         const { page } = opened
         await page.getByRole('button', { name: 'Revoke' }).click()
         const dialog = page.getByRole('dialog')
-        assert.ok(await dialog.getByRole('button', { name: 'Revoke key' }).isDisabled())
+        await expectEnabled(dialog.getByRole('button', { name: 'Revoke key' }), false)
         await assertSoundInBoth(opened, 'key-revoke-own')
         await dialog.getByLabel('I have another key').check()
         await dialog.getByRole('button', { name: 'Revoke key' }).click()

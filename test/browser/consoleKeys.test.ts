@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
-import { assertSound, hostile, nextFrame } from '../support/console.ts'
+import { assertSound, hostile, nextFrame, waitUntil } from '../support/console.ts'
 import { expectText, textMatching } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -35,7 +35,7 @@ describe('keys', () => {
         await expectText(dialog, command)
         await dialog.getByRole('button', { name: 'Copy: API key' }).click()
         await dialog.getByText('Copied', { exact: true }).waitFor()
-        assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret)
+        await waitUntil(page, `navigator.clipboard.readText().then((text) => text === '${secret}')`)
         // The secret is lost when the dialog is closed. Browsers close one at the second Escape.
         for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Escape')
         await nextFrame(page)
@@ -69,7 +69,8 @@ describe('keys', () => {
       assert.deepEqual(key.origins, [])
       assert.equal(key.plan, 'business')
       assert.ok((key.scopes as string[]).includes('events:read'))
-      assert.equal(key.expiresAt, await page.evaluate(`new Date('2090-01-31T12:00').toISOString()`))
+      const expiresAt = await page.evaluate(`new Date('2090-01-31T12:00').toISOString()`)
+      assert.equal(key.expiresAt, expiresAt)
     })
   })
 

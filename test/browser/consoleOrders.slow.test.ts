@@ -9,12 +9,14 @@ import {
   assertSound,
   assertSoundInBoth,
   desktop,
+  nextFrame,
   phone,
   screenshot,
   waitUntil,
 } from '../support/console.ts'
 import { card, column, ordersOf } from '../support/consoleOrders.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, eventuallyHolds } from '../support/eventually.ts'
+import { expectAttribute, expectCount, expectNone } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const hourMs = 60 * 60 * 1000
@@ -102,18 +104,21 @@ describe('orders', () => {
       const { page } = opened
       const maple = card(page, 'Placed', 'Maple')
       const link = maple.getByRole('link', { name: 'ada+cats@example.com' })
-      assert.equal(await link.getAttribute('href'), 'mailto:ada%2Bcats@example.com')
+      await expectAttribute(link, 'href', 'mailto:ada%2Bcats@example.com')
       const text = maple.getByText('Has a garden.')
-      const heightOf = async () => (await text.boundingBox())?.height ?? 0
       await maple.getByRole('button', { name: 'Show whole note' }).waitFor()
-      const shortened = await heightOf()
+      // biome-ignore lint/plugin: the button is there once the note was shortened
+      const shortened = (await text.boundingBox())?.height ?? 0
       await assertSoundInBoth(opened, 'orders-note')
       await page.setViewportSize(phone.viewport)
       await screenshot(page, 'orders-note-phone')
       await maple.getByRole('button', { name: 'Show whole note' }).click()
-      await maple.getByRole('button', { name: 'Show less' }).waitFor()
-      assert.ok((await heightOf()) > 6 * shortened, `${shortened}, ${await heightOf()}`)
-      assert.equal(await card(page, 'Placed', 'Nutmeg').getByRole('button', { name: /note/ }).count(), 0)
+      const showLess = maple.getByRole('button', { name: 'Show less' })
+      await expectNone(card(page, 'Placed', 'Nutmeg').getByRole('button', { name: /note/ }), showLess)
+      await eventuallyHolds(async () => {
+        const height = (await text.boundingBox())?.height ?? 0
+        assert.ok(height > 6 * shortened, `${shortened}, ${height}`)
+      })
     })
     await api('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' })
   })
@@ -143,8 +148,10 @@ describe('orders', () => {
         await page.getByRole('link', { name: 'Orders' }).click()
         await loading
         approve.resolve()
-        await page.getByText(`Order ${id} for Thyme approved.`).waitFor()
-        assert.equal(await page.getByText('The board shows another part of that column.').count(), 0)
+        await expectNone(
+          page.getByText('The board shows another part of that column.'),
+          page.getByText(`Order ${id} for Thyme approved.`),
+        )
         load.resolve()
         await card(page, 'Approved', 'Thyme').waitFor()
       })
@@ -220,13 +227,17 @@ describe('orders', () => {
       for (const last of [50, 100, 150, 200]) {
         await order('Approved', ids[last - 1]).waitFor()
         await approved.getByRole('button', { name: 'Load more' }).scrollIntoViewIfNeeded()
+        await nextFrame(page)
+        // biome-ignore lint/plugin: what was scrolled to is drawn
         const place = await order('Approved', ids[last - 1]).boundingBox()
         await click('Load more')
         await order('Approved', ids[last]).waitFor()
         // What was read stays in its place, also when the newest cards are dropped.
-        assert.deepEqual(await order('Approved', ids[last - 1]).boundingBox(), place)
+        await eventuallyHolds(async () =>
+          assert.deepEqual(await order('Approved', ids[last - 1]).boundingBox(), place),
+        )
       }
-      assert.equal(await cards.count(), cardsMax)
+      await expectCount(cards, cardsMax)
       await screenshot(page, 'orders-many')
       // Changes of an order in the column, of one above it, and a new one.
       for (const id of [ids[60], ids[10]]) {
@@ -237,21 +248,19 @@ describe('orders', () => {
       await order('Placed', added.id).waitFor()
       await api('PATCH', `/store/orders/${added.id}`, { status: 'approved' })
       await order('Placed', added.id).waitFor({ state: 'detached' })
-      assert.equal(await order('Approved', ids[60]).count(), 0)
-      assert.equal(await cards.count(), cardsMax - 1)
+      await expectCount(order('Approved', ids[60]), 0)
+      await expectCount(cards, cardsMax - 1)
       await click('Load more')
       await order('Approved', ids[250]).waitFor()
       await click('Load more')
-      await order('Approved', ids.at(-1)).waitFor()
-      assert.equal(await approved.getByRole('button', { name: 'Load more' }).count(), 0)
+      await expectNone(approved.getByRole('button', { name: 'Load more' }), order('Approved', ids.at(-1)))
       await assertLongColumnFits(page)
       await click('Load newer')
       await order('Approved', ids[100]).waitFor()
-      assert.ok((await cards.count()) <= cardsMax)
+      await eventuallyHolds(async () => assert.ok((await cards.count()) <= cardsMax))
       await click('Newest')
-      await order('Approved', added.id).waitFor()
-      assert.equal(await cards.count(), 50)
-      assert.equal(await approved.getByRole('button', { name: /newe/i }).count(), 0)
+      await expectNone(approved.getByRole('button', { name: /newe/i }), order('Approved', added.id))
+      await expectCount(cards, 50)
       await waitUntil(page, `document.activeElement.id === 'content'`)
     })
   })

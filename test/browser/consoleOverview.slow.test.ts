@@ -1,9 +1,9 @@
-import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest, type PageVisit } from '../support/browser.ts'
 import { assertSound, assertSoundInBoth } from '../support/console.ts'
 import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectText, textMatching } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole({}, async (test) => {
@@ -17,7 +17,7 @@ describe('the overview', () => {
     visit('overview', async ({ page }) => {
       await page.getByText('Live', { exact: true }).waitFor()
       const available = page.getByRole('link', { name: /^Available/ })
-      const before = Number(/\d+/.exec(await available.innerText())?.[0])
+      const before = Number(await textMatching(available, /\d+/))
       await api('POST', '/pets', { name: 'Pixel', categoryId: 1 })
       await page.getByText('Pixel was added').waitFor()
       await page.getByRole('link', { name: new RegExp(`^Available ${before + 1} `) }).waitFor()
@@ -31,7 +31,7 @@ describe('the overview', () => {
       await page.getByRole('button', { name: '24 hours' }).click()
       await page.getByRole('img', { name: /^Requests per 15 minutes, last 24 hours/ }).waitFor()
       await page.getByText('Show as a table').click()
-      assert.ok((await page.getByRole('table').getByRole('row').count()) > 10)
+      await page.getByRole('table').getByRole('row').nth(10).waitFor()
       await assertSound(opened)
       await page.getByRole('button', { name: '30 days' }).click()
       await page.getByRole('img', { name: /^Requests per 12 hours, last 30 days/ }).waitFor()
@@ -60,11 +60,9 @@ describe('limits', () => {
       await page.getByText('4 of 5 left').waitFor()
       // Only an operator can read the settings of the key.
       await page.getByText('As many as an operator has set for this key').waitFor()
-      const [first] = await page.getByText(/Resets in/).allInnerTexts()
-      await eventually('the time goes on', async () => {
-        const [later] = await page.getByText(/Resets in/).allInnerTexts()
-        return later !== first
-      })
+      const resets = page.getByText(/Resets in/).first()
+      const first = await textMatching(resets, /.+/)
+      await eventually('the time goes on', async () => (await resets.innerText()) !== first)
       await eventually('the key is banned', async () => {
         await service.request('GET', '/v1/pets', { key })
         const { json } = await service.request('GET', `/v1/keys/${id}`, { key: service.operatorKey })
@@ -84,9 +82,9 @@ describe('the audit log', () => {
       const { headers } = await service.request('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey })
       await page.reload()
       await page.getByText(`Key ${id} “Website”`).first().waitFor()
-      const text = await page.locator('.audit-entry').first().innerText()
-      assert.match(text, new RegExp(`^Key ${id} “Website” was rotated by key 1 “.*”, (just now|.* ago)`))
-      assert.ok(text.includes(String(headers['x-request-id'])), text)
+      const entry = page.locator('.audit-entry').first()
+      await expectText(entry, new RegExp(`^Key ${id} “Website” was rotated by key 1 “.*”, (just now|.* ago)`))
+      await entry.getByText(String(headers['x-request-id'])).waitFor()
     }),
   )
 

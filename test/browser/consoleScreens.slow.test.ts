@@ -16,7 +16,8 @@ import {
 } from '../support/console.ts'
 import { animalPageOf } from '../support/consoleAnimalPage.ts'
 import { addAnimals, addRequests } from '../support/consoleData.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, eventuallyHolds } from '../support/eventually.ts'
+import { expectCount, expectNone } from '../support/expectPage.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
 import { type ConsoleTest, useConsole } from '../support/useConsole.ts'
@@ -243,11 +244,11 @@ describe('a screen', () => {
           await t.test(name, async () => {
             await page.context().setOffline(true)
             await goTo(page, path())
-            await page.getByText('The service cannot be reached').first().waitFor()
-            assert.equal(await page.getByText('out of date').count(), 0)
+            const notice = page.getByText('The service cannot be reached')
+            await expectNone(page.getByText('out of date'), notice.first())
             await page.context().setOffline(false)
             await ready(page)
-            assert.equal(await page.getByText('The service cannot be reached').count(), 0)
+            await expectCount(notice, 0)
           })
         }
       },
@@ -292,7 +293,7 @@ describe('a screen', () => {
       await page.route(requests.limits as RegExp, (route) => route.fulfill({ json: {} }))
       await goTo(page, 'limits')
       await page.getByRole('heading', { name: 'This screen cannot be shown' }).waitFor()
-      assert.ok(consoleErrors.splice(0).some((text) => /undefined/.test(text)))
+      await eventually('the error', () => consoleErrors.splice(0).some((text) => /undefined/.test(text)))
       await assertSoundInBoth(opened, 'screen-error')
       await page.unroute(requests.limits as RegExp)
       await page.getByRole('button', { name: 'Try again' }).click()
@@ -359,8 +360,10 @@ describe('a screen', () => {
         await name.waitFor()
         for (const width of [360, 640, 641, 860, 861, 1080, 1081]) {
           await page.setViewportSize({ width, height: 800 })
-          const found = (await name.boundingBox())?.width ?? 0
-          assert.ok(found >= 110, `${path}: ${found} of ${width} pixels`)
+          await eventuallyHolds(async () => {
+            const found = (await name.boundingBox())?.width ?? 0
+            assert.ok(found >= 110, `${path}: ${found} of ${width} pixels`)
+          })
         }
       }
     }),
@@ -386,7 +389,7 @@ describe('a screen', () => {
           await waitUntil(page, `document.title === ${JSON.stringify(`${name} - Petstore`)}`)
         })
       }
-      assert.ok(page.url().endsWith('/console/audit?x=1'))
+      await page.waitForURL('**/console/audit?x=1')
       await goTo(page, 'webhooks/99')
       await page.getByRole('heading', { name: 'Webhook not found' }).waitFor()
       await assertSoundInBoth(opened, 'not-found-desktop')
@@ -401,12 +404,11 @@ describe('a screen', () => {
       async (opened) => {
         const { page } = opened
         await page.getByText('Available').waitFor()
-        const widths = await page
-          .locator('.figure-swatch')
-          .evaluateAll((swatches) =>
-            swatches.map((one) => (one as unknown as { offsetWidth: number }).offsetWidth),
-          )
-        assert.deepEqual(widths, [10, 10, 10])
+        await expectCount(page.locator('.figure-swatch'), 3)
+        await waitUntil(
+          page,
+          `[...document.querySelectorAll('.figure-swatch')].every(({ offsetWidth }) => offsetWidth === 10)`,
+        )
         await assertSoundInBoth(opened, 'overview-narrow')
         await goTo(page, 'orders')
         await page.getByRole('button', { name: /^Cancelled/ }).waitFor()
@@ -422,9 +424,9 @@ describe('a screen', () => {
       const { page } = opened
       await page.getByText('Available').waitFor()
       await page.getByText('No live updates').waitFor()
-      await page.getByText('requests over time (needs the scope keys:manage)').waitFor()
-      assert.equal(await page.getByRole('heading', { name: 'Requests' }).count(), 0)
-      assert.equal(await page.getByRole('heading', { name: 'Latest events' }).count(), 0)
+      const reason = page.getByText('requests over time (needs the scope keys:manage)')
+      await expectNone(page.getByRole('heading', { name: 'Requests' }), reason)
+      await expectNone(page.getByRole('heading', { name: 'Latest events' }), reason)
       await assertSoundInBoth(opened, 'overview-reader')
     }
     await visit('overview', look, { key })
@@ -479,8 +481,8 @@ describe('a screen', () => {
   })
 })
 
-/** Does what is animated: grey rows, a button, a dialog and a row that changes. Returns what has moved. */
-async function recordMotion(page: Page): Promise<string[]> {
+/** Does what is animated: grey rows, a button, a dialog and a row that changes. */
+async function recordMotion(page: Page): Promise<void> {
   await page.locator('main.content').waitFor()
   await page.evaluate(`
     globalThis.motion = []
@@ -502,7 +504,6 @@ async function recordMotion(page: Page): Promise<string[]> {
   await page.getByRole('button', { name: 'Add animal' }).click()
   await page.getByRole('dialog').waitFor()
   await nextFrame(page)
-  return page.evaluate<string[]>('motion')
 }
 
 describe('motion', () => {
@@ -511,14 +512,18 @@ describe('motion', () => {
     visit(
       'limits',
       async ({ page }) => {
-        const motion = await recordMotion(page)
-        for (const name of names) assert.ok(motion.includes(name), `${name} is not among ${motion}`)
+        await recordMotion(page)
+        for (const name of names) await waitUntil(page, `motion.includes('${name}')`)
       },
       { reducedMotion: 'no-preference' },
     ),
   )
 
   browserTest('does not run for a person who prefers less of it', () =>
-    visit('limits', async ({ page }) => assert.deepEqual(await recordMotion(page), [])),
+    visit('limits', async ({ page }) => {
+      await recordMotion(page)
+      // biome-ignore lint/plugin: nothing must have moved until now
+      assert.deepEqual(await page.evaluate('motion'), [])
+    }),
   )
 })

@@ -1,9 +1,9 @@
-import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
 import { phone } from '../support/console.ts'
 import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
+import { expectNone, expectValue } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const test = useConsole({}, addCategories)
@@ -47,7 +47,7 @@ describe('the search', () => {
       await page.getByRole('button', { name, exact: true }).click()
       await row(page, 'Shell').waitFor()
       await row(page, 'Coral').waitFor()
-      assert.equal(await searchField(page).inputValue(), '')
+      await expectValue(searchField(page), '')
       await page.waitForURL(/\/console\/animals$/)
     }
     await withAnimals(async ({ page }) => {
@@ -107,9 +107,8 @@ describe('the search', () => {
     const { key } = await service.makeKey({ scopes: ['pets:read'] })
     await withAnimals(
       async ({ page }) => {
-        await row(page, 'Public').waitFor()
-        assert.equal(await row(page, 'Hidden').count(), 0)
-        assert.equal(await page.getByRole('checkbox').count(), 0)
+        await expectNone(row(page, 'Hidden'), row(page, 'Public'))
+        await expectNone(page.getByRole('checkbox'), row(page, 'Public'))
       },
       { key },
     )

@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertSoundInBoth, desktop, phone, signIn } from '../support/console.ts'
+import { assertSoundInBoth, desktop, phone, signIn, waitUntil } from '../support/console.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole, type VisitOptions } from '../support/useConsole.ts'
 
@@ -67,17 +66,16 @@ describe('sign-in', () => {
     const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('Staging', { exact: true }).waitFor()
-      assert.match(await page.title(), /^Staging: /)
-      const colours = await page.evaluate<string[]>(
-        `[document.querySelector('.environment-banner'), document.body].map((element) => getComputedStyle(element).backgroundColor)`,
-      )
-      assert.notEqual(colours[0], colours[1])
+      await waitUntil(page, `document.title.startsWith('Staging: ')`)
+      const colourOf = (element: string) => `getComputedStyle(${element}).backgroundColor`
+      const banner = `document.querySelector('.environment-banner')`
+      await waitUntil(page, `${colourOf(banner)} !== ${colourOf('document.body')}`)
       await assertSoundInBoth(opened, 'sign-in-staging')
       await signIn(page, staging.operatorKey)
       await page.getByText('Staging', { exact: true }).waitFor()
       await page.goto(`${staging.base}/console/animals`)
       await page.getByText('No animals yet').waitFor()
-      assert.match(await page.title(), /^Staging: /)
+      await waitUntil(page, `document.title.startsWith('Staging: ')`)
       await assertSoundInBoth(opened, 'animals-staging')
     }
     await visitSignIn(look, { service: staging }).finally(() => staging.stop())

@@ -15,6 +15,8 @@ import {
   screenshot,
   waitUntil,
 } from '../support/console.ts'
+import { eventually, eventuallyHolds } from '../support/eventually.ts'
+import { expectCount, expectNone, expectText, expectValue } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 /** Categories, the keyboard, and printing. */
@@ -56,7 +58,7 @@ describe('categories', () => {
     await visit('categories', async (opened) => {
       const { page } = opened
       await page.getByText('No name yet').waitFor()
-      assert.match(await page.locator('tbody tr').first().innerText(), /No name yet/)
+      await expectText(page.locator('tbody tr').first(), /No name yet/)
       await choose(page, 'category 9000', 'Give a name')
       await dialogOf(page).getByLabel('Name').fill('Fish')
       await dialogOf(page).getByRole('button', { name: 'Save' }).click()
@@ -64,7 +66,7 @@ describe('categories', () => {
       assert.equal((await api('GET', '/categories/9000')).name, 'Fish')
       await choose(page, 'Fish', 'Show animals')
       await page.getByText('Nemo').waitFor()
-      assert.equal(await page.locator('tbody tr').count(), 1)
+      await expectCount(page.locator('tbody tr'), 1)
     })
   })
 
@@ -77,9 +79,8 @@ describe('categories', () => {
       await dialog.getByText('100 or more animals are in this category.').waitFor()
       await assertSoundInBoth(opened, 'category-in-use')
       await dialog.getByRole('link', { name: 'Show the animals of Dogs' }).click()
-      await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-      assert.match(page.url(), /\/console\/animals\?category=1$/)
-      assert.equal(await dialog.count(), 0)
+      await expectNone(dialog, page.getByRole('heading', { name: 'Animals', exact: true }))
+      await page.waitForURL(/\/console\/animals\?category=1$/)
     }),
   )
 
@@ -118,8 +119,8 @@ describe('categories', () => {
     await visit(
       'categories',
       async ({ page }) => {
-        await page.getByText('Dogs', { exact: true }).waitFor()
-        assert.equal(await page.getByRole('button', { name: /^Actions for|^Add category/ }).count(), 0)
+        const buttons = page.getByRole('button', { name: /^Actions for|^Add category/ })
+        await expectNone(buttons, page.getByText('Dogs', { exact: true }))
       },
       { key },
     )
@@ -133,21 +134,23 @@ describe('the keyboard', () => {
       async (opened) => {
         const { page } = opened
         const search = page.getByRole('searchbox')
+        const focused = page.locator('input[type=search]:focus')
         const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
         await page.getByText('Animal number 249').waitFor()
         await page.keyboard.press('/')
-        assert.ok(await search.evaluate((element) => element.matches(':focus')))
-        assert.equal(await search.inputValue(), '')
+        await focused.waitFor()
         await page.keyboard.type('a/b?')
-        assert.equal(await search.inputValue(), 'a/b?')
-        assert.equal(await dialog.count(), 0)
+        await expectValue(search, 'a/b?')
+        await nextFrame(page)
+        await expectCount(dialog, 0)
         await search.fill('')
-        await page.getByRole('heading', { name: 'Animals' }).click()
+        await page.getByRole('heading', { name: 'Animals', exact: true }).click()
         await page.keyboard.press('?')
         await dialog.waitFor()
         await dialog.getByText('Undo the last change, while it can be undone').waitFor()
         await page.keyboard.press('/')
-        assert.ok(!(await search.evaluate((element) => element.matches(':focus'))))
+        await nextFrame(page)
+        await expectCount(focused, 0)
         await assertSoundInBoth(opened, 'shortcuts-desktop')
         await page.keyboard.press('Escape')
         await dialog.waitFor({ state: 'detached' })
@@ -161,11 +164,13 @@ describe('the keyboard', () => {
         await page.keyboard.press('Escape')
         await dialog.waitFor({ state: 'detached' })
         await page.keyboard.press('?')
-        assert.equal(await dialog.count(), 0)
+        await nextFrame(page)
+        await expectCount(dialog, 0)
         await page.reload()
         await page.getByText('This day').waitFor()
         await page.keyboard.press('?')
-        assert.equal(await dialog.count(), 0)
+        await nextFrame(page)
+        await expectCount(dialog, 0)
         await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
         await dialog.getByLabel('Use / and ? as shortcuts').check()
         await page.keyboard.press('Escape')
@@ -198,7 +203,7 @@ describe('the keyboard', () => {
       await page.evaluate('previousClosed')
       await dialog.waitFor()
       await nextFrame(page)
-      assert.equal(await dialog.count(), 1)
+      await expectCount(dialog, 1)
     }),
   )
 
@@ -220,20 +225,14 @@ describe('the keyboard', () => {
 })
 
 describe('printing', () => {
-  const rows = (page: Page) => page.locator('tbody tr:not(.table-spacer)').count()
-  const loadAll = async (page: Page) => {
-    const region = page.locator('.table-scroll')
-    for (;;) {
-      await region.evaluate((element) => {
+  const loadAll = (page: Page) =>
+    eventually('all animals are loaded', async () => {
+      await page.locator('.table-scroll').evaluate((element) => {
         const scrolled = element as unknown as { scrollTop: number; scrollHeight: number }
         scrolled.scrollTop = scrolled.scrollHeight
       })
-      const end = page.getByText(/^\d+ animals$/)
-      const more = page.getByText(/loaded, more as you scroll/)
-      await end.or(more).first().waitFor()
-      if (await end.isVisible()) return
-    }
-  }
+      return page.getByText(/^\d+ animals$/).isVisible()
+    })
 
   browserTest('a list gives all its loaded rows, and nothing else of the screen', () =>
     visit(
@@ -247,7 +246,7 @@ describe('printing', () => {
             .locator('.table-scroll')
             .evaluate((element) => (element as unknown as { scrollTop: number }).scrollTop)
         const top = await scrolledTo()
-        assert.ok((await rows(page)) < 60)
+        await waitUntil(page, `document.querySelectorAll('tbody tr').length < 60`)
         // As the browser prints: the table has its rows when the page is laid out for paper.
         await page.evaluate(`
         globalThis.addEventListener('beforeprint', () => queueMicrotask(() => queueMicrotask(() => {
@@ -255,17 +254,17 @@ describe('printing', () => {
         })))
       `)
         await page.pdf()
-        assert.equal(await page.evaluate('printedRows'), count)
+        await eventuallyHolds(async () => assert.equal(await page.evaluate('printedRows'), count))
         await waitUntil(page, `document.querySelectorAll('tbody tr').length < 60`)
-        assert.equal(await scrolledTo(), top)
+        await eventuallyHolds(async () => assert.equal(await scrolledTo(), top))
         await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
         await page.setViewportSize({ width: 718, height: 1000 })
         await waitUntil(page, `document.querySelectorAll('tbody tr').length === ${count}`)
         for (const text of ['Animal number 0 with a long name', 'Animal number 249 with a long name'])
-          assert.ok(await page.getByText(text, { exact: true }).isVisible())
+          await page.getByText(text, { exact: true }).waitFor()
         for (const hidden of ['.sidebar', '.topbar', '.toolbar', '.page-actions'])
-          assert.equal(await page.locator(hidden).isVisible(), false, hidden)
-        assert.equal(await page.getByRole('button').count(), 0)
+          await page.locator(hidden).waitFor({ state: 'hidden' })
+        await expectCount(page.getByRole('button'), 0)
         const layout = await page.evaluate<{
           header: number[]
           cut: number
@@ -317,16 +316,12 @@ describe('printing', () => {
           await goTo(page, path)
           for (const text of texts)
             await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor()
-          assert.equal(await page.getByRole('navigation').count(), 0)
-          assert.equal(await page.getByRole('button').count(), 0, path)
+          await expectCount(page.getByRole('navigation'), 0)
+          await expectCount(page.getByRole('button'), 0)
           await screenshot(page, `print-${path}`)
         }
-        const note = page.locator('.order-note p').first()
-        const hiddenHeight = await note.evaluate((element) => {
-          const { scrollHeight, clientHeight } = element as unknown as Record<string, number>
-          return Number(scrollHeight) - Number(clientHeight)
-        })
-        assert.equal(hiddenHeight, 0)
+        const note = `document.querySelector('.order-note p')`
+        await waitUntil(page, `${note}.scrollHeight === ${note}.clientHeight`)
       },
       desktop,
     )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe } from 'node:test'
 import { browserTest } from '../support/browser.ts'
 import { assertSilentSignOut, assertSound, assertSoundInBoth } from '../support/console.ts'
+import { textMatching } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 import {
   isSignedWith,
@@ -39,8 +40,9 @@ describe('webhooks', () => {
       await dialog.getByLabel('Address').fill(`${receiver.url}/new`)
       await dialog.getByRole('button', { name: 'Register' }).click()
       await dialog.getByText('It is shown only once').waitFor()
-      const secret = /whsec_[A-Za-z0-9+/=]+/.exec(await dialog.innerText())?.[0] ?? ''
+      const secret = await textMatching(dialog, /whsec_[A-Za-z0-9+/=]+/)
       await dialog.getByRole('button', { name: 'I have saved it' }).click()
+      await dialog.waitFor({ state: 'detached' })
       assert.ok(!(await page.content()).includes(secret))
       await page.getByRole('link', { name: '/new' }).click()
       await page.getByText('No deliveries yet').waitFor()

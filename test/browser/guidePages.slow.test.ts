@@ -8,7 +8,10 @@ import {
   desktop,
   nextFrame,
   phone,
+  waitUntil,
 } from '../support/console.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { expectCount, expectNone } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { service, visit } = useConsole()
@@ -27,7 +30,7 @@ browserTest('every guide fits on a narrow screen, and wide code scrolls in its b
       let wideBlocks = 0
       for (const guide of guides) {
         await page.goto(service.base + guide)
-        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, guide)
+        await expectCount(page.getByRole('heading', { level: 1 }), 1)
         await page.getByText('On this page').first().click()
         for (const width of [390, 320]) {
           await page.setViewportSize({ width, height: 700 })
@@ -53,7 +56,7 @@ browserTest('the table of contents opens on a phone', () =>
       await link.waitFor()
       await assertSoundInBoth(opened, 'guide-contents')
       await link.click()
-      assert.equal(new URL(page.url()).hash, '#audit-log')
+      await page.waitForURL('**/guides/keys#audit-log')
     },
     phone,
   ),
@@ -67,13 +70,13 @@ browserTest('a link to a heading shows it below the navigation bar, on every scr
         const heading = page.getByRole('heading', { name: 'Backups' })
         await page.getByRole('button', { name: 'Copy' }).first().waitFor()
         await nextFrame(page)
-        const [top, bar] = await Promise.all(
-          [heading, page.locator('.bar')].map(async (part) => part.boundingBox()),
-        )
-        assert.ok(
-          top && bar && top.y >= bar.y + bar.height && top.y < bar.y + bar.height + 100,
-          JSON.stringify(top),
-        )
+        await eventuallyHolds(async () => {
+          const [top, bar] = [await heading.boundingBox(), await page.locator('.bar').boundingBox()]
+          assert.ok(
+            top && bar && top.y >= bar.y + bar.height && top.y < bar.y + bar.height + 100,
+            JSON.stringify(top),
+          )
+        })
       },
       options,
     )
@@ -87,7 +90,7 @@ browserTest('without a clipboard, the code is selected', () =>
       await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
       await page.getByRole('button', { name: 'Copy' }).first().tap()
       await page.getByRole('status').getByText('The code is selected.').waitFor()
-      assert.equal(await page.evaluate('String(getSelection())'), 'npm ci && npm start')
+      await waitUntil(page, `String(getSelection()) === 'npm ci && npm start'`)
       await assertSound(opened)
       await assertAccessible(page)
     },
@@ -100,8 +103,7 @@ browserTest('without JavaScript, guides are complete and have no button', () =>
     '/guides/running',
     async ({ page }) => {
       await page.getByText('On this page').first().click()
-      await page.getByRole('link', { name: 'Settings' }).waitFor()
-      assert.equal(await page.getByRole('button').count(), 0)
+      await expectNone(page.getByRole('button'), page.getByRole('link', { name: 'Settings' }))
       await page.getByText('npm ci && npm start').first().waitFor()
     },
     { ...phone, javaScriptEnabled: false, key: false },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Locator } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertSound } from '../support/console.ts'
+import { assertSound, waitUntil } from '../support/console.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { expectCount } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -38,7 +38,7 @@ browserTest('code is copied by keyboard, and the result is announced', () =>
       await eventuallyHolds(async () => assert.equal(await opacityOf(button), '1'))
       await page.keyboard.press('Enter')
       await page.getByRole('status').getByText('Copied').waitFor()
-      assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm ci && npm start')
+      await waitUntil(page, `navigator.clipboard.readText().then((text) => text === 'npm ci && npm start')`)
       await assertSound(opened)
       await button.waitFor()
     },

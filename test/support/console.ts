@@ -6,6 +6,7 @@ import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import type { PageVisit } from './browser.ts'
 import { eventually, eventuallyHolds } from './eventually.ts'
+import { expectCount } from './expectPage.ts'
 
 /** What the tests of the console do with a page. */
 
@@ -95,14 +96,16 @@ export async function assertAccessible(page: Page, rules = allRules, selector = 
 
 /** The key is nowhere but in sessionStorage. */
 export async function assertKeyHidden(page: Page, key: string): Promise<void> {
-  assert.ok(!(await page.content()).includes(key), 'The key is in the document.')
-  const values = await page
-    .locator('input')
-    .evaluateAll((inputs) => inputs.map((input) => (input as unknown as { value: string }).value))
-  assert.ok(!values.includes(key), 'The key is in a field.')
-  assert.ok(!page.url().includes(key), 'The key is in the URL.')
-  const stored = await page.evaluate<string>('JSON.stringify(localStorage) + document.cookie')
-  assert.ok(!stored.includes(key), 'The key is in localStorage or in a cookie.')
+  await eventuallyHolds(async () => {
+    assert.ok(!(await page.content()).includes(key), 'The key is in the document.')
+    const values = await page
+      .locator('input')
+      .evaluateAll((inputs) => inputs.map((input) => (input as unknown as { value: string }).value))
+    assert.ok(!values.includes(key), 'The key is in a field.')
+    assert.ok(!page.url().includes(key), 'The key is in the URL.')
+    const stored = await page.evaluate<string>('JSON.stringify(localStorage) + document.cookie')
+    assert.ok(!stored.includes(key), 'The key is in localStorage or in a cookie.')
+  })
 }
 
 /** Records where a page puts text that must not contain the key: the URLs of requests, and the console of the browser. */
@@ -147,5 +150,5 @@ export async function assertSilentSignOut(
   await page.getByLabel('API key').waitFor()
   // The request ends before the next frame.
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(resolve))')
-  assert.equal(await page.getByText('The session has ended.').count(), 0)
+  await expectCount(page.getByText('The session has ended.'), 0)
 }

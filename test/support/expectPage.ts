@@ -34,6 +34,9 @@ export const expectAttribute = (locator: Locator, name: string, value: string | 
 export const expectChecked = (box: Locator, isChecked: boolean) =>
   eventuallyHolds(async () => assert.equal(await box.isChecked(), isChecked))
 
+export const expectEnabled = (control: Locator, isEnabled: boolean) =>
+  eventuallyHolds(async () => assert.equal(await control.isEnabled(), isEnabled))
+
 /** The part of the text that matches. */
 export const textMatching = (locator: Locator, pattern: RegExp): Promise<string> =>
   eventuallyHolds(async () => {
