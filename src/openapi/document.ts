@@ -98,7 +98,7 @@ const sorted = (named: Json): Json =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 function describe(operation: Operation, { schemas }: Components, errors: string): Json {
-  const { scope, deprecation, body, rawBody } = operation
+  const { scope, deprecation, body, rawBody, stability = 'stable' } = operation
   const access = scope ? `Requires the scope \`${scope}\`.` : 'Any valid API key can use this operation.'
   return {
     operationId: operation.id,
@@ -109,7 +109,9 @@ function describe(operation: Operation, { schemas }: Components, errors: string)
       deprecated: true,
       'x-sunset': new Date(deprecation.sunsetMs).toISOString().slice(0, 10),
     }),
-    'x-stability': operation.stability ?? 'stable',
+    'x-stability': stability,
+    // What the API reference shows.
+    ...(stability !== 'stable' && { 'x-badges': [{ name: stability, position: 'before' }] }),
     parameters: parametersOf(operation, schemas),
     ...((body || rawBody) && {
       requestBody: {

@@ -12,7 +12,7 @@ import {
   waitUntil,
 } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectText } from '../support/expectPage.ts'
+import { expectNone, expectText, expectTexts } from '../support/expectPage.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -96,6 +96,27 @@ describe('the reference', () => {
     await sent.response()
     return sent.headerValue('authorization')
   }
+
+  const marker = /^(?:stable|beta|experimental)$/
+  for (const [size, options] of Object.entries({ phone, desktop }))
+    for (const [path, name, stability] of [
+      ['events/GET/events', 'Follow changes', 'experimental'],
+      ['pets/GET/pets/{petId}/profile', 'Get the profile of an animal', 'beta'],
+      ['pets/GET/pets', 'List animals', undefined],
+    ] as const)
+      browserTest(`says that "${name}" is ${stability ?? 'stable, by no mark'}, on a ${size}`, () =>
+        visit(
+          `/docs#tag/${path}`,
+          async ({ page }) => {
+            const operation = page.getByRole('region', { name, exact: true })
+            const marks = operation.getByText(marker)
+            if (stability) await expectTexts(marks, [stability])
+            else await expectNone(marks, operation.getByRole('heading', { name, exact: true }))
+            await screenshot(page, `docs-${stability ?? 'stable'}-${size}`)
+          },
+          { ...options, key: false },
+        ),
+      )
 
   browserTest(
     'sends requests with the key of the session, which is nowhere in the page, and no key after sign-out',

@@ -77,7 +77,12 @@ describe('the description of pets', () => {
 describe('every operation', () => {
   for (const { operation } of operations) {
     test(`${operation.operationId} has a complete description`, () => {
-      assert.match(operation['x-stability'], /^(stable|beta|experimental)$/)
+      const stability = operation['x-stability']
+      assert.match(stability, /^(stable|beta|experimental)$/)
+      assert.deepEqual(
+        operation['x-badges'],
+        stability === 'stable' ? undefined : [{ name: stability, position: 'before' }],
+      )
       assert.ok(operation.summary && operation.description)
       for (const node of operation.parameters) {
         const parameter = resolve(document, node)
