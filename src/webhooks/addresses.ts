@@ -47,6 +47,10 @@ export function isPublicAddress(address: string): boolean {
   return publicIpv6.check(address, 'ipv6') && !notPublic.check(address, 'ipv6')
 }
 
+/** RFC 6761, section 6.3: these names are never sent to a DNS server. */
+export const isLocalhost = (host: string): boolean => /(?:^|\.)localhost\.?$/i.test(host)
+export const loopbackAddresses = ['127.0.0.1', '::1']
+
 export function isAllowedAddress(address: string, allowed: BlockList): boolean {
   // A zone names an interface of this machine and cannot be part of a list.
   if (address.includes('%')) return false

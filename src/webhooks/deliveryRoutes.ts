@@ -6,7 +6,7 @@ import { recordAudit } from '../audit/queries.ts'
 import type { Db } from '../database/db.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
-import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
+import { requireEventAccess, webhookOrNotFound, webhookToSendTo } from './guards.ts'
 import {
   deliveryByIdOperation,
   deliveryListSchema,
@@ -28,9 +28,10 @@ const testWebhookOperation = defineOperation('testWebhook', 'POST /webhooks/{web
   summary: 'Send a test message',
   description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
   responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
+  errors: [webhookErrors.webhook_disabled],
   async write({ params }, context) {
     const { trx, now } = context
-    const { id } = await webhookToChange(trx, params.webhookId)
+    const { id } = await webhookToSendTo(trx, params.webhookId)
     await recordAudit(trx, context, 'webhook.tested', `webhook ${id}`)
     return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
   },
@@ -62,9 +63,10 @@ const retryDeliveryOperation = defineOperation(
     ...deliveryByIdOperation,
     summary: 'Retry a delivery now',
     responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
+    errors: [webhookErrors.webhook_disabled],
     async write({ params }, context) {
       const { trx, now, principal } = context
-      const { id } = await webhookOrNotFound(trx, params.webhookId)
+      const { id } = await webhookToSendTo(trx, params.webhookId)
       const cutoffs = await findCutoffs(trx, id)
       const delivery = await findDelivery(trx, id, Number(params.deliveryId))
       if (!delivery) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
@@ -75,7 +77,7 @@ const retryDeliveryOperation = defineOperation(
           headers: { 'Retry-After': cutoffRetrySeconds },
         })
       const retried = await retryDelivery(trx, delivery.id, now)
-      // It may have been pruned, or deleted with its webhook, since it was read.
+      // It may have been pruned since it was read.
       if (!retried) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
       const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
       await recordAudit(trx, context, 'webhook.retried', subject)

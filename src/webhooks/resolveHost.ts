@@ -2,6 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { createReadStream } from 'node:fs'
 import { isIP } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { isLocalhost, loopbackAddresses } from './addresses.ts'
 
 /** For one query to one server. */
 const queryTimeoutMs = 1_500
@@ -26,8 +27,7 @@ export async function resolveHost(host: string, signal: AbortSignal, nameServers
   const name = host.toLowerCase().replace(/\.$/, '')
   const local = lookupInHostsFile(await readHosts(), name)
   if (local.length > 0) return local.map(withFamily)
-  // RFC 6761, section 6.3: these names are never sent to a DNS server.
-  if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'].map(withFamily)
+  if (isLocalhost(name)) return loopbackAddresses.map(withFamily)
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax })
   if (nameServers) resolver.setServers(nameServers)
   const ended = AbortSignal.any([signal, AbortSignal.timeout(resolveTimeoutMs)])

@@ -17,7 +17,7 @@ import type { Trx } from '../database/db.ts'
 import { eventTypes, isPrivateEvent, privateEventsScope } from '../events/event.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
-import { isAllowedAddress, isPublicAddress } from './addresses.ts'
+import { isAllowedAddress, isLocalhost, isPublicAddress, loopbackAddresses } from './addresses.ts'
 import { deleteWebhookAndDeliveries, failPendingDeliveries } from './cutoffs.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { lockDispatch } from './dispatch.ts'
@@ -236,10 +236,10 @@ const allowHint = 'the operator can allow others with PETSTORE_WEBHOOK_ALLOW'
 function validateUrl(url: string, allowed: BlockList): void {
   const { protocol, hostname } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
-  const isAddress = isIP(host) !== 0
-  if (isAddress && isAllowedAddress(host, allowed)) return
+  const addresses = isLocalhost(host) ? loopbackAddresses : isIP(host) ? [host] : []
+  if (addresses.some((address) => isAllowedAddress(address, allowed))) return
   if (protocol !== 'https:')
     throw validationFailed([{ path: '/url', message: `must be an https address (${allowHint})` }])
-  if (isAddress && !isPublicAddress(host))
+  if (addresses.length > 0 && !addresses.every(isPublicAddress))
     throw validationFailed([{ path: '/url', message: `is not on the public internet (${allowHint})` }])
 }

@@ -7,33 +7,34 @@ import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import type { Delivery } from './deliveries.ts'
 import type { Webhook } from './queries.ts'
-import { testEventType, webhookStatuses } from './webhook.ts'
+import { normalizeUrl, testEventType, urlLengthMax, urlProblem, webhookStatuses } from './webhook.ts'
 
 export const webhookErrors = defineErrors({
   webhook_not_found: [404, 'There is no webhook with this id. GET /webhooks lists the existing ones.'],
+  webhook_disabled: [
+    409,
+    'The service has disabled this webhook, so nothing is sent to it. Its "statusReason" says why. Enable it first: PATCH /webhooks/{webhookId} with {"status": "enabled"}.',
+  ],
 })
 
-const urlLengthMax = 2_048
 const overlapSecondsMax = 30 * 24 * 60 * 60
 export const secretOverlapSecondsDefault = 24 * 60 * 60
 
-const webhookUrl = z
+const urlSchema = { format: 'uri', maxLength: urlLengthMax }
+const webhookUrl = z.string().meta({ ...urlSchema, description: 'The URL that messages are sent to.' })
+const newUrl = z
   .string()
-  .refine((text) => text.length <= urlLengthMax && URL.canParse(text), {
-    error: `must be an absolute URL of at most ${urlLengthMax} characters`,
-    abort: true,
+  .superRefine((text, context) => {
+    const message = urlProblem(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-  .refine((text) => /^https?:$/.test(new URL(text).protocol), {
-    error: 'must be an https address',
-    abort: true,
+  .transform(normalizeUrl)
+  .meta({
+    ...urlSchema,
+    pattern: '^https?://\\S+$',
+    description:
+      'The URL that messages are sent to: https, on the public internet, without credentials and without a fragment. The operator can allow IP addresses outside the public internet, which can also use http. The service normalizes the URL as browsers do (WHATWG URL), for example to a host name in lower case.',
   })
-  .refine((text) => !new URL(text).username && !new URL(text).password, 'must not contain credentials')
-  .meta({ format: 'uri', maxLength: urlLengthMax, description: 'The URL that messages are sent to.' })
-const newUrl = webhookUrl.meta({
-  pattern: '^https://\\S+$',
-  description:
-    'The URL that messages are sent to: https, on the public internet, without credentials. The operator can allow other addresses.',
-})
 const webhookExample = {
   id: 4,
   url: 'https://shelter.example/hooks/petstore',
@@ -41,9 +42,15 @@ const webhookExample = {
   status: 'enabled',
   createdAt: '2026-11-15T12:00:00.000Z',
 }
-const types = z.array(knownEventTypeSchema).min(1).max(eventTypes.length).meta({
-  description: 'The event types to send. Key events require the scope `keys:manage`.',
-})
+const types = z
+  .array(knownEventTypeSchema)
+  .min(1)
+  .max(eventTypes.length)
+  .transform((list) => [...new Set(list)])
+  .meta({
+    description:
+      'The event types to send. Repeated ones are stored once. Key events require the scope `keys:manage`.',
+  })
 
 export const newWebhookSchema = z.object({ url: newUrl, events: types }).meta({
   id: 'NewWebhook',
@@ -151,7 +158,8 @@ export const deliveryByIdOperation = { ...webhookByIdOperation, params: delivery
 /** For responses. Undefined fields are left out of the JSON. */
 export const serializeWebhook = (webhook: Webhook) => ({
   id: webhook.id,
-  url: webhook.url,
+  // Version 1.3.0 stored URLs as they were sent.
+  url: normalizeUrl(webhook.url),
   events: webhook.events,
   status: webhook.status,
   statusReason: webhook.status_reason ?? undefined,

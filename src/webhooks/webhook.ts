@@ -46,6 +46,29 @@ export function nextAttemptAt(attempts: number, now: number, random: number): nu
   return delay === undefined ? undefined : now + Math.round(delay * (1 + jitterShare * random))
 }
 
+export const urlLengthMax = 2_048
+/** RFC 3986. The URL parser leaves some characters as they are that do not belong into a URI. */
+const pathPattern = /^(?:[\w\-.~!$&'()*+,;=:@/?]|%[\da-f]{2})*$/i
+
+/** Why no message can be sent to a URL, from wherever. */
+export function urlProblem(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (!url || Math.max(text.length, url.href.length) > urlLengthMax)
+    return `must be an absolute URL of at most ${urlLengthMax} characters`
+  if (!/^https?:$/.test(url.protocol)) return 'must be an https address'
+  if (url.username !== '' || url.password !== '') return 'must not contain credentials'
+  if (url.href.includes('#')) return 'must not contain a fragment ("#")'
+  if (url.port === '0') return 'must not have the port 0'
+  if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[.*\])$/.test(url.hostname))
+    return 'must have an IP address, or a host name of letters, digits, hyphens and dots'
+  if (!pathPattern.test(url.pathname + url.search))
+    return 'has a character that must be percent-encoded, such as "|", "^", "{", "}", or a "%" by itself'
+  return undefined
+}
+
+/** The URL as it is sent to (WHATWG URL). */
+export const normalizeUrl = (url: string): string => new URL(url).href
+
 /** Standard Webhooks: `whsec_` and base64 of 24 to 64 random bytes. */
 export const generateWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 

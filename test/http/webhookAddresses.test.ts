@@ -203,20 +203,41 @@ describe('an address outside the public internet is never connected to', () => {
     })
   }
 
-  for (const name of ['localhost', 'localhost.', 'LOCALHOST', 'lOcAlHoSt.']) {
-    test(`https://${name}: a host name is rejected at the connection, and the delivery shows the reason`, async () => {
-      const { id } = await registerWebhook(service, `https://${name}:${port}/hook`)
+  for (const name of ['localhost', 'localhost.', 'LOCALHOST', 'lOcAlHoSt.', 'hooks.localhost']) {
+    test(`https://${name}: neither registered, nor set by an update, nor connected to`, async () => {
+      const url = `https://${name}:${port}/hook`
       const key = service.operatorKey
-      await service.request('POST', `/v1/webhooks/${id}/test`, { key })
-      const delivery = await eventually('it was tried', async () => {
-        const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
-        return json[0].attempts === 1 && json[0]
-      })
-      assert.equal(delivery.lastError, addressNotAllowedMessage)
-      assert.equal(delivery.lastStatus, undefined)
+      const body = { url, events: ['pet.created'] }
+      const { id } = await registerWebhook(service, 'https://shelter.example/')
+      for (const [method, path] of [
+        ['POST', '/v1/webhooks'],
+        ['PATCH', `/v1/webhooks/${id}`],
+      ] as const) {
+        const response = await service.request(method, path, { key, body })
+        assertError(response, 400, 'validation_failed')
+        assert.match(response.json.message, /\/url.*not on the public internet/)
+      }
+      const outcome = await sendMessage(url, ...message, { allowed: nothingAllowed })
+      assert.deepEqual(outcome, { error: addressNotAllowedMessage })
       assertUntouched()
     })
   }
+
+  test('the delivery shows the reason of an attempt that was not made', async () => {
+    const { id } = await registerWebhook(service, 'https://shelter.example/')
+    const { write } = await service.openDatabase()
+    const url = `https://localhost:${port}/hook`
+    await write((trx) => trx.updateTable('webhooks').set({ url }).where('id', '=', id).execute())
+    const key = service.operatorKey
+    await service.request('POST', `/v1/webhooks/${id}/test`, { key })
+    const delivery = await eventually('it was tried', async () => {
+      const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
+      return json[0].attempts === 1 && json[0]
+    })
+    assert.equal(delivery.lastError, addressNotAllowedMessage)
+    assert.equal(delivery.lastStatus, undefined)
+    assertUntouched()
+  })
 
   /** Every name leads to the addresses that a test sets. */
   let records: Records = []

@@ -63,6 +63,19 @@ describe('registration', () => {
     ['javascript', { ...example, url: 'javascript:alert(1)' }, '/url'],
     ['a user in the url', { ...example, url: 'https://ada@shelter.example/' }, '/url'],
     ['a password in the url', { ...example, url: 'https://:secret@shelter.example/' }, '/url'],
+    ['a fragment in the url', { ...example, url: 'https://shelter.example/#hooks' }, '/url'],
+    ['an empty fragment in the url', { ...example, url: 'https://shelter.example/#' }, '/url'],
+    ['port 0', { ...example, url: 'https://shelter.example:0/' }, '/url'],
+    ['a host name with a brace', { ...example, url: 'https://shelter{1}.example/' }, '/url'],
+    ['a host name with an empty label', { ...example, url: 'https://shelter..example/' }, '/url'],
+    ['a bar in the path', { ...example, url: 'https://shelter.example/a|b' }, '/url'],
+    ['a brace in the query', { ...example, url: 'https://shelter.example/?to={1}' }, '/url'],
+    ['a percent sign by itself', { ...example, url: 'https://shelter.example/100%' }, '/url'],
+    [
+      'a url that is too long when encoded',
+      { ...example, url: `https://a.example/${'ü'.repeat(500)}` },
+      '/url',
+    ],
     ['an address that is not allowed', { ...example, url: 'https://10.0.0.1/hooks' }, '/url'],
     ['http to an address that is not allowed', { ...example, url: 'http://10.0.0.1/hooks' }, '/url'],
   ]
@@ -77,6 +90,51 @@ describe('registration', () => {
       assert.equal((await get(id)).url, example.url)
     })
   }
+
+  const uri = /^https:\/\/[\w.-]+(?::\d+)?\/(?:[\w\-.~!$&'()*+,;=:@/?]|%[\dA-F]{2})*$/
+  const normalized: [string, string][] = [
+    [' https://shelter.example/hooks \n', 'https://shelter.example/hooks'],
+    ['https://shelter.example/ho\r\nok\ts', 'https://shelter.example/hooks'],
+    ['https:\\\\shelter.example\\hooks', 'https://shelter.example/hooks'],
+    ['HTTPS://Shelter.Example', 'https://shelter.example/'],
+    ['https://@shelter.example:443/a/../b', 'https://shelter.example/b'],
+    ['https://tierheim-münchen.example/hüte', 'https://xn--tierheim-mnchen-8vb.example/h%C3%BCte'],
+    ['https://shelter.example/a b?c d="e"', 'https://shelter.example/a%20b?c%20d=%22e%22'],
+  ]
+  for (const [sent, url] of normalized)
+    test(`normalizes ${JSON.stringify(sent)}, and so does an update`, async () => {
+      assert.match(url, uri)
+      const { id, url: registered } = await register(sent)
+      assert.deepEqual([registered, (await get(id)).url], [url, url])
+      await send('PATCH', `/v1/webhooks/${id}`, { body: { url: 'https://other.example/' } })
+      const { json } = await send('PATCH', `/v1/webhooks/${id}`, { body: { url: sent } })
+      assert.deepEqual([json.url, (await get(id)).url], [url, url])
+    })
+
+  test('a URL that version 1.3.0 has stored as it was sent is returned normalized', async () => {
+    const { write } = await service.openDatabase()
+    const row = { url: ' https://Shelter.example\\hooks', events: '[]', from_event_id: 0, secret: 'secret' }
+    const { id } = await write((trx) =>
+      trx
+        .insertInto('webhooks')
+        .values({ ...row, status: 'paused', created_at: 0 })
+        .returning('id')
+        .executeTakeFirstOrThrow(),
+    )
+    assert.equal((await get(id)).url, example.url)
+  })
+
+  test('stores an event type once that is given twice, and so does an update', async () => {
+    const { id } = await register(example.url, [...example.events, ...example.events])
+    assert.deepEqual((await get(id)).events, example.events)
+    const body = { events: ['pet.deleted', 'pet.deleted'] }
+    assert.deepEqual((await send('PATCH', `/v1/webhooks/${id}`, { body })).json.events, ['pet.deleted'])
+  })
+
+  test('localhost is allowed if the operator allows its address', async () => {
+    for (const url of ['http://localhost:9/hook', 'https://hooks.localhost:9/hook'])
+      assert.equal((await register(url)).url, url)
+  })
 
   test('http is allowed only for addresses on the allowlist of the operator', async () => {
     for (const url of ['http://127.0.0.1:9/hook', 'https://127.0.0.1:9/hook', 'https://93.184.215.14/hook'])

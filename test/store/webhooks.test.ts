@@ -310,6 +310,23 @@ describe('a webhook', () => {
       )
     })
 
+  test('that is disabled rejects tests and retries, which would stay pending', async () => {
+    const endpoint = await receiver()
+    endpoint.reply = 410
+    const { id } = await register(endpoint.url)
+    await addPet()
+    await eventually('it is disabled', async () => (await get(id)).status === 'disabled')
+    endpoint.reply = 204
+    const before = await deliveries(id)
+    const test = `/v1/webhooks/${id}/test`
+    const retry = `/v1/webhooks/${id}/deliveries/${before[0].id}/retry`
+    for (const path of [test, retry]) assertError(await send('POST', path), 409, 'webhook_disabled')
+    assert.deepEqual(await deliveries(id), before)
+    await change(id, { status: 'enabled' })
+    for (const path of [test, retry]) assert.equal((await send('POST', path)).status, 202)
+    await endpoint.until(3)
+  })
+
   test('whose URL and event types change receives the new types at the new URL', async () => {
     const [before, after] = [await receiver(), await receiver()]
     const { id, secret } = await register(before.url)

@@ -131,7 +131,7 @@ function DeliveryRow({ webhook, delivery, list }: DeliveryRowProps) {
         <TimeAgo at={delivery.createdAt} />
       </span>
       <span class="delivery-action">
-        {delivery.status !== 'pending' && (
+        {delivery.status !== 'pending' && webhook.status !== 'disabled' && (
           <Button
             size="small"
             isBusy={isBusy}

@@ -113,9 +113,11 @@ function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
     })
   return (
     <>
-      <Button isBusy={testing.isBusy} onClick={() => void test()}>
-        Send test
-      </Button>
+      {webhook.status !== 'disabled' && (
+        <Button isBusy={testing.isBusy} onClick={() => void test()}>
+          Send test
+        </Button>
+      )}
       <Button
         isBusy={changing.isBusy}
         kind={isEnabled ? 'secondary' : 'primary'}
