@@ -22,6 +22,7 @@ export const migrations: readonly Migration[] = [
     sqlite: ['0003-store.sqlite', '0003-imports.sqlite'],
     postgres: ['0003-store.postgres', '0003-imports.postgres', '0003-listings.postgres'],
   }),
+  fromFiles('deliveries', { sqlite: ['0004-deliveries.sqlite'], postgres: ['0004-deliveries.postgres'] }),
 ]
 
 /** Fails unless the database has the schema of this version of the program. The reason says why it is not migrated. */

@@ -193,7 +193,10 @@ export type Tables = ImportTables & {
     event_at: number
     data: string
     status: string
+    /** Since the last retry by hand, which is counted from 1 if there were attempts before. */
     attempts: number
+    /** The attempts before that. */
+    earlier_attempts: Generated<number>
     /** Set while another attempt is due. */
     next_attempt_at: number | null
     claimed_until: number

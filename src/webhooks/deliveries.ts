@@ -66,6 +66,12 @@ export const retryDelivery = (trx: Trx, id: number, now: number): Promise<Delive
     .set(({ eb }) => ({
       // The retry schedule starts over: retries by hand must not use it up.
       attempts: eb.case().when('attempts', '>', 1).then(1).else(eb.ref('attempts')).end(),
+      earlier_attempts: eb
+        .case()
+        .when('attempts', '>', 1)
+        .then(sql<number>`earlier_attempts + attempts - 1`)
+        .else(eb.ref('earlier_attempts'))
+        .end(),
       status: 'pending',
       next_attempt_at: now,
       claimed_until: 0,

@@ -120,7 +120,11 @@ export const deliverySchema = z
     eventId: int64().optional().meta({ description: 'The event. Absent for a test message.' }),
     eventType: eventTypeSchema.meta({ description: 'The event type. `webhook.test` for a test message.' }),
     status: deliveryStatus,
-    attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
+    attempts: z.int().meta({
+      minimum: 0,
+      format: 'int32',
+      description: 'The number of attempts so far, including those before and after a retry by hand.',
+    }),
     nextAttemptAt: timestampSchema('When the next attempt is due.').optional(),
     lastStatus: z
       .int()
@@ -171,7 +175,7 @@ export const serializeDelivery = (delivery: Delivery) => ({
   eventId: delivery.event_id ?? undefined,
   eventType: delivery.event_type,
   status: delivery.status,
-  attempts: delivery.attempts,
+  attempts: delivery.earlier_attempts + delivery.attempts,
   nextAttemptAt: optionalTimestamp(delivery.next_attempt_at),
   lastStatus: delivery.last_status ?? undefined,
   lastError: delivery.last_error ?? undefined,

@@ -143,5 +143,6 @@ test('manual retries do not use up the retry schedule', async (t) => {
   }
   await eventually('the failure is noted', async () => (await deliveries())[0].lastStatus === 500)
   assert.equal((await deliveries())[0].status, 'pending')
+  assert.equal((await deliveries())[0].attempts, 11)
   assert.equal((await send('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
 })
