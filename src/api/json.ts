@@ -16,6 +16,7 @@ const space = /[ \t\n\r]+/y
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them bare in a string.
 const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const leadingZeros = /^(-?)0+(?=\d)/
 const numberWhole = new RegExp(`^${number.source}$`)
 const literal = /true|false|null/y
 
@@ -26,9 +27,10 @@ export function parseJson(text: string): JsonValue {
   return value
 }
 
-/** The exact value of a number in JSON's grammar, if it fits int64. */
+/** The exact value of a number outside of JSON, if it fits int64: in JSON's grammar, also with zeros before it (`007`). */
 export function parseInt64(text: string): bigint | undefined {
-  return numberWhole.test(text) ? toInt64(text) : undefined
+  const digits = text.replace(leadingZeros, '$1')
+  return numberWhole.test(digits) ? toInt64(digits) : undefined
 }
 
 /** Serializes plain values; a bigint becomes a JSON number. Faster than JSON.stringify with a replacer. */

@@ -51,11 +51,11 @@ const int32Max = 2 ** 31 - 1
 /** Decimal digits in a query. */
 export function digitsText(min: number, max: number) {
   const schema = { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max }
-  return parsedText<number>(schema, (text) =>
-    /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max
-      ? Number(text)
-      : `must be a whole number from ${min} to ${max}`,
-  )
+  return parsedText<number>(schema, (text) => {
+    const value = /^\d+$/.test(text) ? parseInt64(text) : undefined
+    const isInRange = value !== undefined && value >= min && value <= max
+    return isInRange ? Number(value) : `must be a whole number from ${min} to ${max}`
+  })
 }
 
 /** Text in a response that may be absent. */

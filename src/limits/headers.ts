@@ -21,7 +21,7 @@ export function rateLimitHeaders(windows: Windows, now: number, bannedUntil = 0)
     'RateLimit-Policy',
     `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
     'RateLimit',
-    `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
+    `"minute";${left(minute, now, bannedUntil)}, "day";${left(day, now, bannedUntil)}`,
   ]
 }
 
@@ -29,4 +29,8 @@ export function rateLimitHeaders(windows: Windows, now: number, bannedUntil = 0)
 export const retryAfterSeconds = (resetsAt: number, now: number): string =>
   String(secondsUp(secondsUp(resetsAt) * 1000 - now))
 
-const secondsLeft = ({ resetsAt }: Window, now: number) => secondsUp(resetsAt - now)
+/** During a ban a window has no requests left until the ban ends, or until it resets if that is later. */
+function left({ remaining, resetsAt }: Window, now: number, bannedUntil: number): string {
+  if (bannedUntil === 0) return `r=${remaining};t=${secondsUp(resetsAt - now)}`
+  return `r=0;t=${secondsUp(Math.max(bannedUntil, remaining === 0 ? resetsAt : 0) - now)}`
+}

@@ -223,6 +223,25 @@ test('the ETag of a page changes when a next page appears or disappears', async 
   assert.notEqual(later.headers.etag, before.headers.etag)
 })
 
+test('a filter with zeros before the number has the pages, cursors and ETags of the number', async () => {
+  const category = newCategory()
+  await add(category, 3)
+  const path = (filter: string) => `/v1/pets?limit=02&categoryId=${filter}`
+  const plain = await call('GET', path(String(category)))
+  // The second response is a cached page.
+  for (let round = 0; round < 2; round++) {
+    const padded = await call('GET', path(`00${category}`))
+    assert.equal(padded.text, plain.text)
+    assert.equal(nextPage(padded), nextPage(plain))
+    assert.equal(padded.headers.etag, plain.headers.etag)
+  }
+  const next = new URL(String(nextPage(plain)), 'http://store')
+  assert.equal(next.searchParams.get('categoryId'), String(category))
+  next.searchParams.set('categoryId', `00${category}`)
+  const last = await call('GET', next.pathname + next.search)
+  assert.deepEqual([last.status, last.json.length], [200, 1])
+})
+
 test('a 304 has the Link to the next page', async () => {
   const category = newCategory()
   await add(category, 3)

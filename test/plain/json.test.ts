@@ -152,6 +152,20 @@ const numberTexts = fc
     return { value, text: `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${e}+${shift}` }
   })
 
+test('zeros before a number in a path or a query do not change it, but are no JSON', () => {
+  for (const [text, value] of [
+    ['007', 7n],
+    ['-007', -7n],
+    ['00', 0n],
+    ['01e0', 1n],
+    ['0000000000000000000000009223372036854775807', int64Max],
+    [`${'0'.repeat(10_000)}1`, 1n],
+  ] as const) {
+    assert.equal(parseInt64(text), value)
+    assert.throws(() => parseJson(text), JsonError)
+  }
+})
+
 test('every int64 is read exactly, in any notation', () => {
   fc.assert(
     fc.property(int64, (value) => {
@@ -253,7 +267,6 @@ for (const text of [
   '',
   ' ',
   '+3',
-  '03',
   '3.',
   '.3',
   '0x3',

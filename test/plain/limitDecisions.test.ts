@@ -122,6 +122,12 @@ test('the headers of a decision', () => {
   assert.equal(headerValue(rateLimitHeaders(fresh.windows, now, 1), 'X-RateLimit-Remaining'), '0')
   assert.equal(headerValue(block, 'RateLimit-Policy'), '"minute";q=9;w=60, "day";q=100;w=86400')
   assert.equal(headerValue(block, 'RateLimit'), '"minute";r=9;t=60, "day";r=100;t=86400')
+  // During a ban no window has requests left before its end.
+  const banned = rateLimitHeaders(fresh.windows, now, now + 5 * minuteMs)
+  assert.equal(headerValue(banned, 'RateLimit'), '"minute";r=0;t=300, "day";r=0;t=300')
+  const windows = { ...fresh.windows, day: { ...fresh.windows.day, remaining: 0 } }
+  const exhausted = rateLimitHeaders(windows, now, now + 5 * minuteMs)
+  assert.equal(headerValue(exhausted, 'RateLimit'), '"minute";r=0;t=300, "day";r=0;t=86400')
   assert.deepEqual(
     [0, 1, 999, 1_000, 1_001].map((ms) => retryAfterSeconds(now + ms, now)),
     ['0', '1', '1', '1', '2'],
