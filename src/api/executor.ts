@@ -141,7 +141,8 @@ export class Executor {
 
   async #write(call: AuthorizedRequest, bytes: Uint8Array): Promise<OperationResult> {
     const { request, operation, principal, path, now } = call
-    const { valid, error } = validated(() => readInput(request, operation, call.params, bytes))
+    const { operations } = this.#options
+    const { valid, error } = validated(() => readInput(request, operation, call.params, bytes, operations))
     const key = request.method === 'POST' ? parseIdempotencyKey(request.header('idempotency-key')) : undefined
     // Invalid input is rejected before it enters the write queue.
     if (key === undefined && !valid) throw error

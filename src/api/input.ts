@@ -84,12 +84,13 @@ function requireNoEncoding(request: ApiRequest): void {
     throw new ApiError(apiErrors.unsupported_media_type, 'Send the body without a Content-Encoding.')
 }
 
-/** Path, query and body, validated by the operation's schemas. */
+/** Path, query and body, validated by the operation's schemas. `operations` are those that an error can name. */
 export function readInput(
   request: ApiRequest,
   operation: Operation,
   pathParams: Readonly<Record<string, string>> | undefined,
   bytes: Uint8Array = noBytes,
+  operations: readonly Operation[] = [],
 ): AnyInput {
   const input = { params: {} as unknown, query: {} as unknown, body: {} as unknown, bytes }
   if (operation.params) {
@@ -102,10 +103,20 @@ export function readInput(
   if (operation.body && !(operation.isBodyOptional && bytes.length === 0)) {
     const body = parseBody(request, bytes)
     // First: a field that seems to be missing may be present under a misspelled name.
-    if (isStrict(request)) rejectUnknownFields(operation.body, body)
+    if (isStrict(request))
+      rejectUnknownFields(operation.body, body, (name) => hintOfOther(operation, operations, name))
     input.body = validate(operation.body, body, 'body')
   }
   return input as AnyInput
+}
+
+/** Names an operation on the same resource, or on one above or below it, that takes this field. */
+function hintOfOther({ path }: Operation, operations: readonly Operation[], name: string) {
+  const isRelated = (other: string) => `${path}/`.startsWith(`${other}/`) || other.startsWith(`${path}/`)
+  const [nearest] = operations
+    .filter((other) => isRelated(other.path) && Object.hasOwn(other.body?.shape ?? {}, name))
+    .sort((a, b) => Math.abs(a.path.length - path.length) - Math.abs(b.path.length - path.length))
+  return nearest && `${nearest.method} ${nearest.path} takes it`
 }
 
 /** Whether the client prefers unknown fields to be rejected (RFC 7240). */

@@ -128,13 +128,23 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown, where: 
   )
 }
 
-/** Rejects unknown fields, for `Prefer: handling=strict`. */
-export function rejectUnknownFields(schema: z.ZodType, value: unknown): void {
+/**
+ * Rejects unknown fields, for `Prefer: handling=strict`. `hintFor` returns the hint for a field that the schema does not have,
+ * if there is a better one than the nearest field of the schema.
+ */
+export function rejectUnknownFields(
+  schema: z.ZodType,
+  value: unknown,
+  hintFor: (name: string) => string | undefined,
+): void {
   const unknown = unknownFields(schema, value, []).slice(0, detailsMax)
   if (unknown.length === 0) return
   const known = knownFields(schema)
   throw validationFailed(
-    unknown.map(({ path, message }) => ({ path, message: `${message} (${hint(path, known)})` })),
+    unknown.map(({ path, message }) => {
+      const better = known.includes(path.slice(1)) ? undefined : hintFor(path.slice(1))
+      return { path, message: `${message} (${better ?? hint(path, known)})` }
+    }),
   )
 }
 

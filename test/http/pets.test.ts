@@ -192,6 +192,27 @@ for (const [what, body, path, message] of strictBodies) {
   })
 }
 
+test('with Prefer: handling=strict the error for a field of another operation on the resource names that operation', async () => {
+  const { id } = await add()
+  const profile = 'PATCH /pets/{petId}/profile takes it'
+  for (const [method, path, body, hint] of [
+    ['PATCH', `/v1/pets/${id}`, { species: 'dog' }, profile],
+    ['POST', '/v1/pets', { name: 'A', categoryId: 3, species: 'dog' }, profile],
+    ['PATCH', `/v1/pets/${id}/profile`, { status: 'sold' }, 'PATCH /pets/{petId} takes it'],
+    ['POST', '/v1/store/orders', { petId: id, status: 'placed' }, 'PATCH /store/orders/{orderId} takes it'],
+    ['PATCH', `/v1/pets/${id}`, { Species: 'dog' }, 'the nearest known one is "status"'],
+    // A field of a resource that has nothing to do with this one.
+    ['PATCH', `/v1/pets/${id}`, { overlapSeconds: 5 }, 'the nearest known one is "name"'],
+  ] as const) {
+    const rejected = await call(method, path, { body, headers: { prefer: 'handling=strict' } })
+    assertError(rejected, 400, 'validation_failed')
+    assert.deepEqual(
+      rejected.json.details.map(({ message }: { message: string }) => message),
+      [`is not a field here (${hint})`],
+    )
+  }
+})
+
 test('with Prefer: handling=strict a body of known fields is accepted, and other preferences have no effect', async () => {
   const body = { name: 'A', categoryId: 1 }
   const strict = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
