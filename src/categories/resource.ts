@@ -1,12 +1,16 @@
 import * as z from 'zod'
-import { int64 } from '../api/validation.ts'
+import { int64, nonBlankText } from '../api/validation.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { recordEvent } from '../events/queries.ts'
 import { oneByOne, type RecordChange, type Resource } from '../records/resource.ts'
 import { findCategory, lastAssignedCategoryId, reserveCategoryIds, updateCategory } from './queries.ts'
-import { categoryNameSchema } from './schemas.ts'
+import { categoryNameLengthMax } from './schemas.ts'
 
-const schema = z.object({ type: z.literal('category'), id: int64(), name: categoryNameSchema.nullable() })
+const schema = z.object({
+  type: z.literal('category'),
+  id: int64(),
+  name: nonBlankText(categoryNameLengthMax).nullable(),
+})
 type CategoryRecord = z.output<typeof schema>
 
 export const categoryResource: Resource<CategoryRecord, 'categories'> = {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
 import { pageSchema } from '../api/pagination.ts'
-import { int64, nonBlankText } from '../api/validation.ts'
+import { int64, nameText } from '../api/validation.ts'
 
 export const categoryErrors = defineErrors({
   category_not_found: [404, 'There is no category with this id. GET /categories lists the existing ones.'],
@@ -9,10 +9,7 @@ export const categoryErrors = defineErrors({
 })
 
 export const categoryNameLengthMax = 255
-export const categoryNameSchema = nonBlankText(
-  categoryNameLengthMax,
-  'The name of the category. It cannot be blank.',
-)
+const categoryNameSchema = nameText(categoryNameLengthMax, 'The name of the category. It cannot be blank.')
 const example = { name: 'Rabbits' }
 export const newCategorySchema = z.object({ name: categoryNameSchema }).meta({
   id: 'NewCategory',

@@ -16,7 +16,7 @@ import {
   secretsPerKeyMax,
   toSettingsRow,
 } from './queries.ts'
-import { keyNameSchema, planSchema, scopesSchema, storedOriginsSchema } from './schemas.ts'
+import { planSchema, scopesSchema, storedKeyName, storedOriginsSchema } from './schemas.ts'
 
 const secretSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
@@ -29,7 +29,7 @@ export const keyRecordSchema = z
   .object({
     type: z.literal('key'),
     id: recordId,
-    name: keyNameSchema,
+    name: storedKeyName,
     plan: planSchema,
     perMinute: integer(1, customLimitMax).nullable(),
     perDay: integer(1, customLimitMax).nullable(),

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { dateTimeSchema } from '../api/dateTime.ts'
 import { defineErrors, validationFailed } from '../api/errors.ts'
 import { pageSchema } from '../api/pagination.ts'
-import { int64, int64Text, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { int64, int64Text, integer, nameText, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import { defaultScopes, type Key, type KeySettings, scopes, validateKeySettings } from './key.ts'
@@ -23,7 +23,8 @@ const newKeyExample = {
   scopes: ['pets:read'],
   origins: ['https://shelter.example'],
 }
-export const keyNameSchema = nonBlankText(keyNameLengthMax, 'What the key is for. Must not be blank.')
+export const keyNameSchema = nameText(keyNameLengthMax, 'What the key is for. Must not be blank.')
+export const storedKeyName = nonBlankText(keyNameLengthMax)
 export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })

@@ -13,7 +13,7 @@ import {
 import { OrderConflicts } from './conflicts.ts'
 import { holdExpiredReason, isOpenOrderStatus, type OrderStatus, orderStatuses } from './order.ts'
 import { customerOf, lockOrderAsIs, lockPetAndOrder, syncPetStatus } from './queries.ts'
-import { customerSchema, noteSchema } from './schemas.ts'
+import { noteSchema, storedCustomerSchema } from './schemas.ts'
 
 const schema = z
   .object({
@@ -21,7 +21,7 @@ const schema = z
     id: recordId,
     petId: recordId,
     status: z.enum(orderStatuses),
-    customer: customerSchema.nullable(),
+    customer: storedCustomerSchema.nullable(),
     note: noteSchema.nullable(),
     placedAt: recordTime,
     updatedAt: recordTime,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
 import { ListCursor, pageSchema } from '../api/pagination.ts'
-import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { boundedText, int64, int64Text, nameText, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import { orderStatuses } from './order.ts'
 import { customerOf, type Order } from './queries.ts'
@@ -28,9 +28,9 @@ const orderExample = {
 const orderStatusSchema = z
   .enum(orderStatuses)
   .meta({ id: 'OrderStatus', description: 'The status of an order.' })
-export const customerSchema = z
+const customerSchema = z
   .object({
-    name: nonBlankText(customerNameLengthMax, 'The name of the customer. It cannot be blank.'),
+    name: nameText(customerNameLengthMax, 'The name of the customer. It cannot be blank.'),
     email: z
       .email({ error: 'must be an e-mail address' })
       .max(emailLengthMax, `must have at most ${emailLengthMax} characters`)
@@ -41,6 +41,7 @@ export const customerSchema = z
     id: 'Customer',
     description: 'The adopter. This is personal data: it never appears in events or logs.',
   })
+export const storedCustomerSchema = customerSchema.extend({ name: nonBlankText(customerNameLengthMax) })
 export const noteSchema = boundedText(noteLengthMax, 'A note about the order.')
 
 export const newOrderSchema = z

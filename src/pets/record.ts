@@ -1,8 +1,7 @@
 import * as z from 'zod'
 import { int64, nonBlankText } from '../api/validation.ts'
 import { recordId, recordTime } from '../records/resource.ts'
-import { type PetStatus, petStatuses } from './pet.ts'
-import { petNameSchema } from './schemas.ts'
+import { type PetStatus, petNameLengthMax, petStatuses } from './pet.ts'
 
 const sourceLengthMax = 40
 
@@ -11,11 +10,13 @@ export const externalIdSchema = nonBlankText(255, 'Identifies the animal in anot
   (text) => text.trim(),
 )
 
+export const storedPetName = nonBlankText(petNameLengthMax)
+
 export const petRecordSchema = z.object({
   // A record without a type is a pet, and a pet without an id is new. This is enough for the feed of a partner.
   type: z.literal('pet').optional(),
   id: recordId.optional(),
-  name: petNameSchema,
+  name: storedPetName,
   categoryId: int64(),
   status: z.enum(petStatuses).optional(),
   externalId: externalIdSchema.optional(),

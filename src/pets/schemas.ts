@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { defineErrors } from '../api/errors.ts'
 import { ListCursor, pageSchema } from '../api/pagination.ts'
-import { int64, int64Text, nonBlankText } from '../api/validation.ts'
+import { int64, int64Text, nameText } from '../api/validation.ts'
 import { petNameLengthMax, petStatuses } from './pet.ts'
 
 export const petErrors = defineErrors({
@@ -24,19 +24,17 @@ const petStatusSchema = z.enum(petStatuses).meta({
   description:
     'Whether the animal can be adopted: `available`, reserved (`pending`) or already adopted (`sold`).',
 })
-export const petNameSchema = nonBlankText(petNameLengthMax, 'The name of the animal. It cannot be blank.')
+const petName = nameText(petNameLengthMax, 'The name of the animal. It cannot be blank.')
 const categoryId = int64().meta({
   description:
     'The id of the category of the animal. If the category does not exist, it is created without a name.',
 })
 
-export const newPetSchema = z
-  .object({ name: petNameSchema, categoryId, status: petStatusSchema.optional() })
-  .meta({
-    id: 'NewPet',
-    description: 'An animal to add. `status` defaults to `available`.',
-    examples: [{ name: 'Milo', categoryId: 3 }],
-  })
+export const newPetSchema = z.object({ name: petName, categoryId, status: petStatusSchema.optional() }).meta({
+  id: 'NewPet',
+  description: 'An animal to add. `status` defaults to `available`.',
+  examples: [{ name: 'Milo', categoryId: 3 }],
+})
 export const petUpdateSchema = newPetSchema.partial().meta({
   id: 'PetChange',
   description: 'The fields to change. Fields that are left out keep their value.',

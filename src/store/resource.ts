@@ -9,13 +9,14 @@ import {
   toStoreProfile,
   updateStoreProfile,
 } from './queries.ts'
-import { storeProfileUpdateSchema } from './schemas.ts'
+import { storedStoreName, storeProfileUpdateSchema } from './schemas.ts'
 import { isSameStoreProfile, type StoreProfile, updatedStoreProfile } from './store.ts'
 
 const schema = z.object({
   type: z.literal('store'),
   id: integer(storeProfileId, storeProfileId),
   ...storeProfileUpdateSchema.shape,
+  name: storedStoreName.nullable().optional(),
 })
 type StoreRecord = z.output<typeof schema>
 

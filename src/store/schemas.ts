@@ -1,11 +1,13 @@
 import * as z from 'zod'
-import { boundedText, nonBlankText } from '../api/validation.ts'
+import { boundedText, nameText, nonBlankText } from '../api/validation.ts'
 import { changeable, httpsUrl, nullable } from '../profiles/schemas.ts'
 
 const emailLengthMax = 254
 
+const nameLengthMax = 100
+export const storedStoreName = nonBlankText(nameLengthMax)
 const fields = {
-  name: nonBlankText(100, 'The name of the store.'),
+  name: nameText(nameLengthMax, 'The name of the store.'),
   about: boundedText(2_000, 'What visitors should know about the store. Plain text.'),
   phone: nonBlankText(40, 'The telephone number for visitors.'),
   email: z

@@ -181,9 +181,13 @@ class Pair {
 
 const categoryId = fc.constantFrom(1n, 2n, 3n, -(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n + 1n)
 const status = fc.constantFrom(...petStatuses)
+const invisible = /[\p{Default_Ignorable_Code_Point}\u2800]/gu
+/** With a visible character, as the service requires it. */
 const name = fc
   .string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
-  .filter((text) => text.trim() !== '' && !text.includes('\u0000'))
+  .filter(
+    (text) => /[\p{L}\p{N}\p{P}\p{S}]/u.test(text.replaceAll(invisible, '')) && !text.includes('\u0000'),
+  )
 const pick = fc.nat({ max: 10_000 })
 const perhaps = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 

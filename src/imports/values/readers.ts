@@ -1,7 +1,6 @@
 import type * as z from 'zod'
 import { parseInt64 } from '../../api/json.ts'
-import { externalIdSchema } from '../../pets/record.ts'
-import { petNameSchema } from '../../pets/schemas.ts'
+import { externalIdSchema, storedPetName } from '../../pets/record.ts'
 import { attributeNameLengthMax, profileUpdateSchema } from '../../profiles/schemas.ts'
 import { recordId } from '../../records/resource.ts'
 import type { ImportedAnimal } from '../animal.ts'
@@ -79,7 +78,7 @@ function readFee(value: string, context: ReadContext): ImportedAnimal {
 const readers: Readonly<Record<Exclude<ImportField, `attributes${string}`>, ValueReader>> = {
   id: (value) => ({ id: validated(recordId, parseInt64(value) ?? value) }),
   externalId: (value) => ({ externalId: validated(externalIdSchema, withAllDigits(value)) }),
-  name: (value) => ({ name: validated(petNameSchema, value) }),
+  name: (value) => ({ name: validated(storedPetName, value) }),
   categoryId: category,
   category,
   status,
