@@ -54,9 +54,16 @@ function readSettings({ settingsFile }: InstalledService, env: NodeJS.ProcessEnv
     return parseEnvironmentFile(readFileSync(settingsFile, 'utf8'))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
+    const isNamed = env.PETSTORE_DATA_DIR !== undefined || env.DATABASE_URL !== undefined
+    if (code === 'ENOENT') {
+      if (isNamed) return new Map<string, string>()
+      // They may have named a PostgreSQL database: the defaults would be another database.
+      throw new UsageError(
+        `The settings of the service are missing: there is no ${settingsFile}. Create the file, also if it stays empty. To use another database, set PETSTORE_DATA_DIR or DATABASE_URL.`,
+      )
+    }
     if (code !== 'EACCES') throw new Error(`The settings of the service cannot be read (${message}).`)
     // ./data/petstore.db is the default database of a service that this user runs in this folder.
-    const isNamed = env.PETSTORE_DATA_DIR !== undefined || env.DATABASE_URL !== undefined
     if (isNamed || existsSync('data/petstore.db')) return undefined
     throw new UsageError(
       `The settings of the service are in ${settingsFile}, which this user cannot read. Run the command as root: "sudo petstore ...". To use another database, set PETSTORE_DATA_DIR or DATABASE_URL.`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
@@ -147,6 +147,25 @@ describe('on a machine with the package', { skip: rootSkip }, () => {
     assert.deepEqual(readdirSync(machine.path('/var/lib/petstore')), [])
     for (const args of [['--version'], ['help'], ['keys', '--help'], ['openapi'], ['completion', 'bash']])
       assert.equal(machine.run(otherUser.id, args).code, 0, args.join(' '))
+  })
+
+  test('without the file of the settings, a command says what is missing, and nothing is created', (t) => {
+    const machine = machineFor(t)
+    rmSync(machine.path('/etc/default/petstore'))
+    for (const uid of [0, otherUser.id]) {
+      const { code, stderr } = machine.run(uid, ['migrate'])
+      assert.equal(code, 2, stderr)
+      assert.match(
+        stderr,
+        /^The settings of the service are missing: there is no \/etc\/default\/petstore\. Create/,
+      )
+    }
+    assert.deepEqual(readdirSync(machine.path('/var/lib/petstore')), [])
+    const env = { PETSTORE_DATA_DIR: '/var/lib/petstore' }
+    assert.equal(machine.run(0, ['migrate'], env).code, 0)
+    assert.deepEqual(ownersIn(machine, '/var/lib/petstore'), new Set([serviceUser.id]))
+    const other = { PETSTORE_DATA_DIR: '/home/ada/data' }
+    assert.equal(machine.run(otherUser.id, ['migrate'], other).code, 0)
   })
 
   test('the unit, and a command with its data folder, run as the user of the service', (t) => {

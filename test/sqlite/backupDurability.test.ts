@@ -8,6 +8,7 @@ import { backupDatabase } from '../../src/database/sqlite/backup.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { restoreDatabase } from '../../src/database/sqlite/restore.ts'
 import { assertCommandFails, cliOn } from '../support/commands.ts'
+import { runInProcess } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 
 async function seededCli(folder: string) {
@@ -68,6 +69,16 @@ test('a backup fails if a sync fails, and leaves no file', async (t) => {
   failing = folder
   await assert.rejects(backupDatabase(databaseFile(dataDir), target), /i\/o error/)
   assert.deepEqual(readdirSync(folder), ['data'])
+})
+
+test('a backup fails if the disk is full, and leaves no file', async (t) => {
+  const folder = folderFor(t)
+  const { env, run } = await seededCli(folder)
+  const target = join(folder, 'copy.db')
+  const full = await runInProcess(['backup', target], env, '', { fileBytesMax: 0 })
+  assertCommandFails(full, 1, /disk I\/O error/)
+  assert.deepEqual(readdirSync(folder), ['data'])
+  assert.equal((await run(['backup', target])).code, 0)
 })
 
 test('a backup succeeds on a file system that cannot sync folders', async (t) => {

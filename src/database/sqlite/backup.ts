@@ -2,7 +2,7 @@ import { renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { lockFile } from './fileLock.ts'
+import { isFileLocked, lockFile } from './fileLock.ts'
 import {
   createExclusively,
   createInSharedFolder,
@@ -34,8 +34,7 @@ export const targetExists = (target: string): Error =>
 export async function backupDatabase(source: string, target: string, options: CopyOptions = {}) {
   const unfinished = `${target}.unfinished`
   const lock = `${unfinished}.lock`
-  createInSharedFolder(lock)
-  const releaseLock = lockFile(lock, `Another backup to ${target} is running.`)
+  const releaseLock = acquireLock(lock, `Another backup to ${target} is running.`)
   try {
     // With the lock, no other backup can create it.
     if (isNameTaken(target)) throw targetExists(target)
@@ -62,6 +61,17 @@ export async function backupDatabase(source: string, target: string, options: Co
     removeFiles(unfinished)
     releaseLock()
     rmSync(lock, { force: true })
+  }
+}
+
+/** A file that cannot be locked, because the disk is full, is removed again. */
+function acquireLock(lock: string, message: string): () => void {
+  const isCreated = createInSharedFolder(lock)
+  try {
+    return lockFile(lock, message)
+  } catch (error) {
+    if (isCreated && !isFileLocked(lock)) rmSync(lock, { force: true })
+    throw error
   }
 }
 

@@ -97,13 +97,14 @@ export function createPrivateRegularFile(file: string): boolean {
  * The same for a folder that others can write to. Another user may have created a link with this name, to make this process
  * change one of its own files, or a file, to replace it by such a link later.
  */
-export function createInSharedFolder(file: string): void {
+export function createInSharedFolder(file: string): boolean {
   const isCreated = createPrivateRegularFile(file)
   const { nlink, uid } = lstatSync(file)
   // Not the owner of a file that was created now, which some network file systems change.
   const isOwn = isCreated || uid === (process.geteuid?.() ?? uid)
   if (nlink > 1 || !isOwn)
     throw new Error(`${file} is a link, or belongs to another user. Remove it, or choose another folder.`)
+  return isCreated
 }
 
 /** Makes the contents of a file survive a power loss. */
