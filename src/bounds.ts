@@ -21,6 +21,8 @@ export const defaultBounds = {
   /** Bytes of all request bodies that are received or processed at the same time. */
   bodyBytesTotalMax: 64 * 1024 * 1024,
   bodyBytesForJson: 16 * 1024 * 1024,
+  /** The largest body: a file to import. */
+  bodyBytesPerKey: 20 * 1024 * 1024,
   syncMaxMs: defaultSyncMaxMs,
   replicaLagMaxMs: defaultReplicaLagMaxMs,
 }

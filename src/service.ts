@@ -151,6 +151,7 @@ async function wire(database: Database, options: WireOptions) {
     redact: redactor(config.adminKey),
     bodyBytesTotalMax: bounds.bodyBytesTotalMax,
     bodyBytesForJson: bounds.bodyBytesForJson,
+    bodyBytesPerKey: bounds.bodyBytesPerKey,
     pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
     admitToPages: createPageRateLimiter(clock),
     onShed: createShedReporter(log, metrics),

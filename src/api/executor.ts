@@ -12,7 +12,7 @@ import {
   parseIdempotencyKey,
   type RecordedWrite,
 } from './idempotency.ts'
-import { type AnyInput, createBodyReceiver, prefersReplica, readInput } from './input.ts'
+import { type AnyInput, type BodyBounds, createBodyReceiver, prefersReplica, readInput } from './input.ts'
 import type {
   BatchedRequest,
   Context,
@@ -25,17 +25,13 @@ import { type PreparedResponse, prepareResponse, rowResponse } from './response.
 import { PageCache, RowCache } from './responseCache.ts'
 import { basePath } from './router.ts'
 
-export type ExecuteOptions = {
+export type ExecuteOptions = BodyBounds & {
   readonly operations: readonly Operation[]
   readonly database: Database
   readonly authenticator: Authenticator
   readonly idempotencyRecords: IdempotencyRecords
   readonly clock: Clock
   readonly publicUrl: string | undefined
-  /** The size of all request bodies that are received or processed at the same time. */
-  readonly bodyBytesTotalMax: number
-  /** The part of it that raw bodies cannot take. */
-  readonly bodyBytesForJson: number
   /** Removes secrets from a text. */
   redact(text: string): string
 }
@@ -54,7 +50,7 @@ export class Executor {
 
   constructor(options: ExecuteOptions) {
     this.#options = options
-    this.#receiveBody = createBodyReceiver(options.bodyBytesTotalMax, options.bodyBytesForJson)
+    this.#receiveBody = createBodyReceiver(options)
     for (const operation of options.operations) {
       const { writeBatch } = operation
       if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))
@@ -130,10 +126,10 @@ export class Executor {
   }
 
   #receiveAndWrite(call: AuthorizedRequest): Promise<PreparedResponse> {
-    const { request, operation } = call
+    const { request, principal, operation } = call
     const authenticatedAt = performance.now()
     const isComplete = request.isComplete ?? false
-    return this.#receiveBody(request, operation, async (bytes) => {
+    return this.#receiveBody(request, principal, operation, async (bytes) => {
       if (!isComplete) call.principal = await this.#reauthorize(call, performance.now() - authenticatedAt)
       return prepareResponse(await this.#write(call, bytes), call.common)
     })

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ApiError, apiErrors, protocolError, validationFailed } from './errors.ts'
 import { JsonError, type JsonValue, parseJson } from './json.ts'
-import type { Input, Operation, RawBody } from './operation.ts'
+import type { Input, Operation, Principal, RawBody } from './operation.ts'
 import { type ApiRequest, BodyError, type BodyLimits } from './request.ts'
 import type { HeaderFields } from './response.ts'
 import { rejectUnknownFields, validate } from './validation.ts'
@@ -11,30 +11,53 @@ export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 export const bodyBytesMax = 64 * 1024
 const noBytes = new Uint8Array()
 const tooMuchMessage = 'The service is receiving too much data. Retry after "Retry-After".'
+const tooMuchOfKeyMessage = 'The service is receiving too much data from this key. Retry after "Retry-After".'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+export type BodyBounds = {
+  /** The size of all request bodies that are received or processed at the same time. */
+  readonly bodyBytesTotalMax: number
+  /** The part of it that raw bodies cannot take. */
+  readonly bodyBytesForJson: number
+  /** What the raw bodies of one key can take. */
+  readonly bodyBytesPerKey: number
+}
+
 /**
  * Bounds the bytes of the request bodies that are received or processed at the same time, over all connections. Raw bodies,
- * which may arrive slowly, leave `bytesForJson` of the total to bodies in JSON.
+ * which may arrive slowly, leave a part of the total to bodies in JSON, and those of one key leave a part to other keys.
  */
-export function createBodyReceiver(bytesTotalMax: number, bytesForJson: number) {
+export function createBodyReceiver({ bodyBytesTotalMax, bodyBytesForJson, bodyBytesPerKey }: BodyBounds) {
   let total = 0
   let rawTotal = 0
+  const rawByKey = new Map<number, number>()
   /** Receives a body and passes it to `use`. Until that has ended, its bytes are counted: first as they are announced. */
-  return async <T>(request: ApiRequest, operation: Operation, use: (bytes: Uint8Array) => Promise<T>) => {
+  return async <T>(
+    request: ApiRequest,
+    { keyId }: Principal,
+    operation: Operation,
+    use: (bytes: Uint8Array) => Promise<T>,
+  ) => {
     const { rawBody, jsonBytesMax = bodyBytesMax } = operation
     if (rawBody) requireMediaType(request, rawBody)
     const limits: BodyLimits = rawBody ?? { bytesMax: jsonBytesMax }
+    const ofThisKey = () => rawByKey.get(keyId) ?? 0
     let counted = 0
     const count = (bytes: number) => {
       total += bytes - counted
-      if (rawBody) rawTotal += bytes - counted
+      if (rawBody) {
+        rawTotal += bytes - counted
+        rawByKey.set(keyId, ofThisKey() + bytes - counted)
+        if (ofThisKey() === 0) rawByKey.delete(keyId)
+      }
       counted = bytes
     }
     const announced = announcedBytes(request, limits)
-    const isTooMuchRaw = rawBody && rawTotal + announced > bytesTotalMax - bytesForJson
-    if (isTooMuchRaw || total + announced > bytesTotalMax)
+    if (rawBody && ofThisKey() + announced > bodyBytesPerKey)
+      throw new ApiError(apiErrors.unavailable, tooMuchOfKeyMessage)
+    const isTooMuchRaw = rawBody && rawTotal + announced > bodyBytesTotalMax - bodyBytesForJson
+    if (isTooMuchRaw || total + announced > bodyBytesTotalMax)
       throw new ApiError(apiErrors.unavailable, tooMuchMessage)
     count(announced)
     try {

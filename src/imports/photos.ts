@@ -3,7 +3,8 @@ import { actorText } from '../actor.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Trx } from '../database/db.ts'
-import { DecoderUnavailableError, type PhotoDecoder } from '../photos/decoder.ts'
+import { DecoderUnavailableError } from '../photos/decodeQueue.ts'
+import type { PhotoDecoder } from '../photos/decoder.ts'
 import {
   type DecodedPhoto,
   photoSourceLengthMax,

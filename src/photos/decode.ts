@@ -7,6 +7,7 @@ import {
   photoFilesBytesMax,
   photoHeightMax,
   photoPixelsMax,
+  photoSideMax,
   photoWidthMax,
 } from './photo.ts'
 
@@ -28,6 +29,11 @@ sharp.unblock({
 /** Decodes an image once and makes the files of a photo of it. They have none of its metadata. */
 export async function decodePhoto(bytes: Uint8Array): Promise<DecodedPhoto> {
   const input = sharp(bytes, { failOn: 'error', limitInputPixels: photoPixelsMax, pages: 1 })
+  const { width: inputWidth, height: inputHeight } = await input.metadata().catch(rejectInvalid)
+  if (Math.max(inputWidth, inputHeight) > photoSideMax)
+    throw new InvalidImageError(
+      `The image has a side of more than ${photoSideMax.toLocaleString('en')} pixels. Reduce its size.`,
+    )
   const size = { width: photoWidthMax, height: photoHeightMax, fit: 'inside' } as const
   const { data, info } = await input
     .autoOrient()
@@ -35,9 +41,7 @@ export async function decodePhoto(bytes: Uint8Array): Promise<DecodedPhoto> {
     .toColourspace('srgb')
     .raw()
     .toBuffer({ resolveWithObject: true })
-    .catch((error: Error) => {
-      throw new InvalidImageError(reasonOf(error))
-    })
+    .catch(rejectInvalid)
   const { width, height, channels } = info
   // In the executable, the data is a part of the memory of the decoder, which would be copied as a whole.
   const base = sharp(Uint8Array.from(data), { raw: { width, height, channels } })
@@ -77,7 +81,10 @@ async function makeFiles(base: Sharp, quality: number): Promise<Record<PhotoFile
   return files as Record<PhotoFileName, Uint8Array>
 }
 
-const reasonOf = ({ message }: Error): string =>
-  /pixel limit/i.test(message)
-    ? `The image has more than ${photoPixelsMax / 1_000_000} megapixels. Reduce its size.`
-    : 'The image is damaged or incomplete. Export it again.'
+function rejectInvalid({ message }: Error): never {
+  throw new InvalidImageError(
+    /pixel limit/i.test(message)
+      ? `The image has more than ${photoPixelsMax / 1_000_000} megapixels. Reduce its size.`
+      : 'The image is damaged or incomplete. Export it again.',
+  )
+}

@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { assetUrl, decodeCommand, isExecutable } from '../assets.ts'
 import type { DecodeResponse } from './decodeProcess.ts'
+import { DecodeQueue, DecoderUnavailableError, defaultQueueBounds, type Uploader } from './decodeQueue.ts'
 import { encodeMessage, readMessages } from './messages.ts'
 import { type DecodedPhoto, type PhotoFileName, photoFileNames } from './photo.ts'
 
@@ -15,9 +16,10 @@ const decoderBytesMax = Math.min(
 )
 
 export const defaultDecoderBounds = {
-  /** Photos that wait for the one that is decoded. */
-  decodesWaitingMax: 8,
+  ...defaultQueueBounds,
   decodeMaxMs: 30_000,
+  /** The processor time that a photo can take, on Linux. On a busy machine, it takes longer to get it. */
+  decodeCpuMaxMs: 10_000,
   /** The process ends when it had nothing to do for this time. */
   decoderIdleMs: 10_000,
   decoderBytesMax,
@@ -29,9 +31,10 @@ export const defaultDecoderBounds = {
 /** Lower than that of the service. On a busy core the process still gets a quarter of the time, so that it ends in time. */
 const decoderPriority = 5
 const errorLengthMax = 2_000
-
-/** The photo cannot be decoded now. A retry may succeed. */
-export class DecoderUnavailableError extends Error {}
+const stoppingMessage = 'The service is stopping.'
+const busyMessage = 'The photo could not be processed in time.'
+const tooMuch = (what: 'time' | 'memory') =>
+  `The image takes too much ${what} to be decoded. Reduce its size.`
 
 /** Returned for a file that is no valid image. */
 export type InvalidImage = {
@@ -56,13 +59,15 @@ type Child = {
 export class PhotoDecoder {
   readonly #bounds: Readonly<typeof defaultDecoderBounds>
   #child: Child | undefined
-  #last: Promise<unknown> = Promise.resolve()
-  #waiting = 0
+  readonly #queue: DecodeQueue
+  /** The photo that is decoded. */
+  #current: Promise<unknown> | undefined
   #idleTimer: NodeJS.Timeout | undefined
   #isStopped = false
 
   constructor(bounds: Partial<typeof defaultDecoderBounds> = {}) {
     this.#bounds = { ...defaultDecoderBounds, ...bounds }
+    this.#queue = new DecodeQueue(this.#bounds)
   }
 
   /** The id of the process, while there is one. */
@@ -71,24 +76,24 @@ export class PhotoDecoder {
   }
 
   /** Throws a DecoderUnavailableError if the photo cannot be decoded now. */
-  decode(bytes: Uint8Array): Promise<DecodedPhoto | InvalidImage> {
-    if (this.#isStopped || this.#waiting > this.#bounds.decodesWaitingMax)
-      return Promise.reject(new DecoderUnavailableError('Too many photos are being processed.'))
-    this.#waiting++
-    const decoded = this.#last.then(() => this.#decodeNow(bytes))
-    this.#last = decoded.catch(() => {}).finally(() => this.#waiting--)
+  async decode(bytes: Uint8Array, uploader?: Uploader): Promise<DecodedPhoto | InvalidImage> {
+    if (this.#isStopped) throw new DecoderUnavailableError(stoppingMessage)
+    await this.#queue.enter(uploader)
+    const decoded = this.#decodeNow(bytes)
+    this.#current = decoded.catch(() => {}).finally(() => this.#queue.leave())
     return decoded
   }
 
   /** Rejects photos that wait, and new ones. The one that is decoded is completed. */
   stopAccepting(): void {
     this.#isStopped = true
+    this.#queue.rejectWaiting(stoppingMessage, () => true)
   }
 
   async stop(): Promise<void> {
     this.stopAccepting()
     this.#kill()
-    await this.#last
+    await this.#current
   }
 
   /** A file that ends two processes is rejected, because further retries would end more of them. */
@@ -99,7 +104,7 @@ export class PhotoDecoder {
   }
 
   async #decodeOnce(bytes: Uint8Array, deadline: number): Promise<DecodedPhoto | InvalidImage> {
-    if (this.#isStopped) throw new DecoderUnavailableError('The service is stopping.')
+    if (this.#isStopped) throw new DecoderUnavailableError(stoppingMessage)
     clearTimeout(this.#idleTimer)
     const { process: child, messages, errorOutput, ended } = this.#useProcess()
     const bound = this.#watch(child, deadline)
@@ -108,6 +113,7 @@ export class PhotoDecoder {
       return await receive(messages)
     } catch (error) {
       this.#kill()
+      if (bound.exceeded instanceof Error) throw bound.exceeded
       if (bound.exceeded) return bound.exceeded
       if ((await ended) !== null && !this.#isStopped)
         return { problem: 'The image could not be decoded.', isUncertain: true }
@@ -132,26 +138,32 @@ export class PhotoDecoder {
 
   async #rest({ pid }: Child['process']): Promise<void> {
     const { decoderIdleMs, decoderIdleBytesMax } = this.#bounds
-    if ((await residentBytes(pid)) > decoderIdleBytesMax) return this.#kill()
+    if ((await usageOf(pid)).bytes > decoderIdleBytesMax) return this.#kill()
     this.#idleTimer = setTimeout(() => this.#kill(), decoderIdleMs)
     this.#idleTimer.unref()
   }
 
-  /** Kills the process when it takes too long, or, on Linux, too much memory. */
+  /** Kills the process when it takes too long, or, on Linux, too much memory or processor time. */
   #watch({ pid }: Child['process'], deadline: number) {
-    const { decoderBytesMax, decoderCheckMs } = this.#bounds
-    const bound: { exceeded: InvalidImage | undefined; stop(): void } = { exceeded: undefined, stop }
+    const { decodeCpuMaxMs, decoderBytesMax, decoderCheckMs } = this.#bounds
+    type Exceeded = InvalidImage | DecoderUnavailableError
+    const bound: { exceeded: Exceeded | undefined; stop(): void } = { exceeded: undefined, stop }
     let isStopped = false
-    const exceed = (what: 'time' | 'memory') => {
+    const exceed = (exceeded: Exceeded) => {
       if (isStopped || this.#child?.process.pid !== pid) return
-      const problem = `The image takes too much ${what} to be decoded. Reduce its size.`
-      // Photos before this one may have left a part of the memory.
-      bound.exceeded = { problem, isUncertain: what === 'memory' }
+      bound.exceeded = exceeded
       this.#kill()
     }
-    const timer = setTimeout(() => exceed('time'), Math.max(deadline - performance.now(), 0))
+    const timer = setTimeout(
+      () => exceed(hasUsage ? new DecoderUnavailableError(busyMessage) : { problem: tooMuch('time') }),
+      Math.max(deadline - performance.now(), 0),
+    )
+    const before = usageOf(pid)
     const checker = setInterval(async () => {
-      if ((await residentBytes(pid)) > decoderBytesMax) exceed('memory')
+      const { bytes, cpuMs } = await usageOf(pid)
+      if (cpuMs - (await before).cpuMs > decodeCpuMaxMs) exceed({ problem: tooMuch('time') })
+      // Photos before this one may have left a part of the memory.
+      if (bytes > decoderBytesMax) exceed({ problem: tooMuch('memory'), isUncertain: true })
     }, decoderCheckMs)
     function stop() {
       isStopped = true
@@ -210,13 +222,24 @@ async function nextMessage(messages: Child['messages']): Promise<Buffer> {
   return value
 }
 
+const hasUsage = process.platform === 'linux'
+/** The unit of processor time in `/proc`, on all platforms of Linux. */
+const tickMs = 10
+
 /**
- * The memory of a process on Linux, without the pages of files, such as its program. 0 elsewhere, where the number of
- * pixels is the bound.
+ * What a process has used on Linux: processor time, and memory without the pages of files, such as its program. 0
+ * elsewhere, where the number of pixels and the time are the bounds.
  */
-async function residentBytes(pid: number | undefined): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+async function usageOf(pid: number | undefined): Promise<{ bytes: number; cpuMs: number }> {
+  const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+  const [status, stat] = await Promise.all([read('status'), read('stat')])
   const bytesOf = (name: string) =>
     1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0)
-  return bytesOf('VmRSS') - bytesOf('RssFile')
+  // User and system time, counted from the state, which follows the name of the program in parentheses.
+  const [user = 0, system = 0] = stat
+    .replace(/^.*\) /s, '')
+    .split(' ')
+    .slice(11, 13)
+    .map(Number)
+  return { bytes: bytesOf('VmRSS') - bytesOf('RssFile'), cpuMs: (user + system) * tickMs }
 }

@@ -3,6 +3,8 @@
 export const photosPerPetMax = 20
 export const photoBytesMax = 10 * 1024 * 1024
 export const photoPixelsMax = 50_000_000
+/** A narrow image takes much longer than another one with as many pixels. */
+export const photoSideMax = 20_000
 export const altLengthMax = 1_000
 export const captionLengthMax = 1_000
 export const photoSourceLengthMax = 2_048

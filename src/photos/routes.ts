@@ -7,7 +7,8 @@ import type { Db, Trx } from '../database/db.ts'
 import { petByIdOperation, petErrors } from '../pets/schemas.ts'
 import { findPetWithProfile, lockPets } from '../profiles/queries.ts'
 import { isStaffView, viewQuery } from '../profiles/view.ts'
-import { DecoderUnavailableError, type PhotoDecoder } from './decoder.ts'
+import { DecoderUnavailableError, type Uploader } from './decodeQueue.ts'
+import type { PhotoDecoder } from './decoder.ts'
 import { type DecodedPhoto, photoBytesMax, photosPerPetMax, unsupportedReason, uploadTypes } from './photo.ts'
 import { addPhoto, photosOf, removePhoto, updatePhoto } from './queries.ts'
 import {
@@ -58,7 +59,7 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
     stability: 'beta',
     summary: 'Add a photo of an animal',
     description:
-      'The body is the file: JPEG, PNG or WebP, up to 10 MiB and 50 megapixels. The photo is turned upright and stored in several sizes, without its metadata such as the place where it was taken. The file itself is not kept.',
+      'The body is the file: JPEG, PNG or WebP, up to 10 MiB and 50 megapixels, no side longer than 20,000 pixels. The photo is turned upright and stored in several sizes, without its metadata such as the place where it was taken. The file itself is not kept.',
     scope: 'pets:write',
     rawBody: {
       types: uploadTypes,
@@ -76,11 +77,11 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
     location: ({ id }, { params: { petId } }) => `/pets/${petId}/photos/${id}`,
     errors: [photoErrors.too_many_photos, photoErrors.invalid_image, apiErrors.unavailable],
     subject,
-    async prepare({ params: { petId }, bytes }, { db }) {
+    async prepare({ params: { petId }, bytes }, { db, principal, isDisconnected }) {
       // Before the slow work. The transaction checks it again.
       const pet = await findPetWithProfile(db, Number(petId))
       await photosWithSpace(db, orNotFound(pet, petErrors.pet_not_found).pet.id)
-      return decode(decoder, bytes)
+      return decode(decoder, bytes, { keyId: principal.keyId, isDisconnected })
     },
     async write({ params: { petId } }, { trx, now, publicUrl }, decoded) {
       const id = await lockPet(trx, petId)
@@ -90,10 +91,10 @@ const addPhotoOperation = ({ decoder }: PhotoRoutesOptions) =>
     },
   })
 
-async function decode(decoder: PhotoDecoder, bytes: Uint8Array): Promise<DecodedPhoto> {
+async function decode(decoder: PhotoDecoder, bytes: Uint8Array, uploader: Uploader): Promise<DecodedPhoto> {
   const reason = unsupportedReason(bytes)
   if (reason !== undefined) throw new ApiError(apiErrors.unsupported_media_type, reason)
-  const decoded = await decoder.decode(bytes).catch((error: unknown) => {
+  const decoded = await decoder.decode(bytes, uploader).catch((error: unknown) => {
     if (!(error instanceof DecoderUnavailableError)) throw error
     throw new ApiError(apiErrors.unavailable, `${error.message} Retry after "Retry-After".`, { cause: error })
   })

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { useCheckedCalls } from '../support/checkedCalls.ts'
+import { eventually } from '../support/eventually.ts'
 import { jpeg, picture, png, webp } from '../support/images.ts'
 import { photoCalls } from '../support/photos.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { amplePlan, assertError } from '../support/responses.ts'
 
 const calls = useCheckedCalls()
@@ -180,6 +183,15 @@ describe('a file that is no photo', () => {
     await rejects(Buffer.alloc(0), 400, 'validation_failed', /empty/)
   })
 
+  test('gets 400 if a side has more than 20,000 pixels, before it is decoded', async () => {
+    const lineOf = (pixels: number) => pngOf(1, pixels, Buffer.alloc(2 * pixels))
+    const beside = pngOf(20_001, 1, Buffer.alloc(1_000))
+    for (const image of [lineOf(20_001), lineOf(1_000_000), beside])
+      await rejects(image, 400, 'invalid_image', /a side of more than 20,000 pixels\. Reduce/, 'image/png')
+    const { height } = await added(await addPet(), lineOf(20_000))
+    assert.equal(height, 2_400)
+  })
+
   test('gets 413 if it has more than 10 MiB', async () => {
     const id = await addPet()
     const response = await upload(id, Buffer.alloc(10 * 1024 * 1024 + 1))
@@ -191,5 +203,49 @@ describe('a file that is no photo', () => {
     const polyglot = Buffer.concat([await jpeg(), Buffer.from('<script>alert(1)</script>')])
     const { urls } = await added(await addPet(), polyglot)
     for (const url of Object.values<string>(urls)) assert.ok(!(await imageAt(url)).bytes.includes('<script>'))
+  })
+})
+
+describe('uploads of one key', () => {
+  const keyWith = async () => (await service.makeKey(amplePlan)).key
+  const send = (key: string, id: number, body: Uint8Array) =>
+    call('POST', `/v1/pets/${id}/photos`, { key, body, headers: { 'content-type': 'image/jpeg' } })
+
+  /** A caller that has sent a photo and waits. */
+  async function uploading(key: string, id: number, body: Uint8Array) {
+    const headers = {
+      ...{ host: 'petstore', authorization: `Bearer ${key}`, 'content-type': 'image/jpeg' },
+      ...{ 'content-length': body.length, expect: '100-continue' },
+    }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const head = `POST /v1/pets/${id}/photos HTTP/1.1\r\n${lines.join('')}\r\n`
+    const connection = await openRawConnection(service.base, head)
+    assert.equal((await connection.response()).status, 100)
+    connection.socket.write(body)
+    return connection
+  }
+
+  test('wait two at a time, and those whose caller has left are skipped', async () => {
+    const [busy, own] = [await keyWith(), await keyWith()]
+    const small = await jpeg()
+    const large = await picture(6_000, 6_000).png({ progressive: true }).toBuffer()
+    // On a slow machine, the large photo may be decoded before the others wait, or have left: then it begins again.
+    await eventually('the large photo is decoded until the others have left', async () => {
+      const id = await addPet()
+      const decoding = send(busy, await addPet(), large)
+      const leaving = [await uploading(own, id, small), await uploading(own, id, small)]
+      const third = await send(own, id, small)
+      for (const { socket } of leaving) socket.destroy()
+      const next = await eventually('there is a place', async () => {
+        const response = await send(own, id, small)
+        return response.status === 201 && response
+      })
+      assert.equal((await decoding).status, 201)
+      if (third.status === 201) return false
+      assertError(third, 503, 'unavailable')
+      assert.match(third.json.message, /^2 other photos of this key are waiting\. Retry after/)
+      assert.ok(Number(third.headers['retry-after']) > 0)
+      return isDeepStrictEqual(await list(id), [next.json])
+    })
   })
 })

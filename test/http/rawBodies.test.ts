@@ -5,6 +5,7 @@ import { pictureBytesMax, shortTime } from '../support/additionalOperations.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
+import { amplePlan } from '../support/responses.ts'
 import type { TestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -274,5 +275,39 @@ describe('the bytes of all request bodies together are bounded', () => {
       if (status !== undefined) assert.equal((ended as { status: number }).status, status, name)
       await eventually(`after ${name} all is free`, isFree)
     }
+  })
+})
+
+describe('the raw bodies of one key', () => {
+  const bounds = {
+    bodyBytesTotalMax: 3 * pictureBytesMax,
+    bodyBytesForJson: 0,
+    bodyBytesPerKey: pictureBytesMax,
+  }
+  const service = useService({}, { additional, bounds })
+  const full = randomBytes(pictureBytesMax)
+  const send = (key: string, body: Uint8Array | string) =>
+    service.request('POST', picturesPath, { key, headers: webp, body })
+
+  test('leave a part to those of others', async () => {
+    const { operatorKey } = service
+    const length = String(pictureBytesMax - 100)
+    const slow = await eventually('the body that is arriving counts', async () => {
+      const caller = await open(service, picturesPath, { 'content-length': length, expect: '100-continue' })
+      const { status } = await caller.response()
+      if (status === 100 && (await send(operatorKey, full)).status === 503) return caller
+      caller.socket.destroy()
+      return false
+    })
+    const rejected = await send(operatorKey, full)
+    assert.deepEqual([rejected.status, rejected.json.code], [503, 'unavailable'])
+    assert.match(rejected.json.message, /from this key/)
+    assert.equal(rejected.headers['retry-after'], '1')
+    assert.equal((await send(operatorKey, 'x')).status, 201, 'what fits is accepted')
+    const { key } = await service.makeKey(amplePlan)
+    assert.equal((await send(key, full)).status, 201)
+    assert.equal((await service.request('GET', '/v1/pets', { key: operatorKey })).status, 200)
+    slow.socket.destroy()
+    await eventually('it is free again', async () => (await send(operatorKey, full)).status === 201)
   })
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
-import { DecoderUnavailableError, PhotoDecoder } from '../../src/photos/decoder.ts'
+import { DecoderUnavailableError, type Uploader } from '../../src/photos/decodeQueue.ts'
+import { defaultDecoderBounds, PhotoDecoder } from '../../src/photos/decoder.ts'
 import { photoFileNames } from '../../src/photos/photo.ts'
 import { eventually } from '../support/eventually.ts'
 import { jpeg } from '../support/images.ts'
@@ -73,15 +74,28 @@ describe('the decoder', () => {
     assert.equal(decoder.processId, undefined)
   })
 
-  test('kills a process that takes too long', async () => {
-    const decoder = createDecoder({ decodeMaxMs: 1 })
+  const skip = process.platform !== 'linux' && 'only on Linux'
+  test('kills a process that takes too much processor time', { skip }, async () => {
+    assert.equal(defaultDecoderBounds.decodeCpuMaxMs, 10_000)
+    // A process takes more than that to start.
+    const decoder = createDecoder({ decodeCpuMaxMs: 50, decoderCheckMs: 1 })
     const decoded = await decoder.decode(await jpeg())
     assert.ok('problem' in decoded)
-    assert.match(decoded.problem, /time/)
+    assert.match(decoded.problem, /too much time/)
     assert.equal(decoder.processId, undefined)
   })
 
-  const skip = process.platform !== 'linux' && 'only on Linux'
+  test('a photo whose process takes too long is not rejected as such: the machine may be busy', async () => {
+    const decoder = createDecoder({ decodeMaxMs: 500 })
+    const decoding = decoder.decode(await large)
+    const pid = await eventually('a process runs', () => decoder.processId)
+    process.kill(pid, 'SIGSTOP')
+    if (process.platform === 'linux') await assert.rejects(decoding, DecoderUnavailableError)
+    else assert.ok('problem' in (await decoding))
+    await eventually('the process has ended', () => !isRunning(pid))
+    assert.notEqual(decoder.processId, pid)
+  })
+
   test('gets no setting of the service, such as keys and passwords', { skip }, async () => {
     const decoder = createDecoder()
     await decoder.decode(await jpeg())
@@ -101,6 +115,45 @@ describe('the decoder', () => {
       assert.ok('files' in (await decoder.decode(await jpeg())))
       assert.equal(decoder.processId, undefined)
     }
+  })
+
+  const uploaderOf = (keyId: number, isDisconnected = () => false): Uploader => ({ keyId, isDisconnected })
+
+  test('lets keys take turns, and two photos of a key wait', async () => {
+    const decoder = createDecoder()
+    const image = await jpeg()
+    const order: string[] = []
+    const decode = (name: string, uploader?: Uploader) =>
+      decoder.decode(image, uploader).then(
+        () => void order.push(name),
+        (error: Error) => {
+          assert.ok(error instanceof DecoderUnavailableError)
+          order.push(`${name}: ${error.message}`)
+        },
+      )
+    const [many, one, other] = [uploaderOf(1), uploaderOf(2), uploaderOf(3)]
+    await Promise.all([
+      ...[decode('a', many), decode('b', many), decode('c', many), decode('d', many)],
+      ...[decode('import 1'), decode('import 2'), decode('import 3')],
+      ...[decode('e', one), decode('f', other)],
+    ])
+    const [first, ...others] = order
+    assert.equal(first, 'd: 2 other photos of this key are waiting.')
+    assert.deepEqual(others, ['a', 'b', 'import 1', 'e', 'f', 'c', 'import 2', 'import 3'])
+  })
+
+  test('skips photos whose caller has left, and their places are free', async () => {
+    const decoder = createDecoder({ decodesWaitingMax: 2 })
+    const image = await jpeg()
+    let hasLeft = false
+    const leaving = uploaderOf(1, () => hasLeft)
+    const first = decoder.decode(image)
+    const left = [decoder.decode(image, leaving), decoder.decode(image, leaving)]
+    await assert.rejects(decoder.decode(image, uploaderOf(2)), DecoderUnavailableError)
+    hasLeft = true
+    const next = decoder.decode(image, uploaderOf(2))
+    for (const decoding of left) await assert.rejects(decoding, DecoderUnavailableError)
+    for (const decoding of [first, next]) assert.ok('files' in (await decoding))
   })
 
   test('rejects photos beyond its queue, and those that wait when it stops', async () => {

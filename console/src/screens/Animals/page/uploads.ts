@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { type Int64, Submission } from '../../../../../client/src/index.ts'
+import { type Int64, PetstoreError, Submission } from '../../../../../client/src/index.ts'
 import { isAbort, toRequestError } from '../../../app/errors.ts'
 import { store } from '../../../app/store.ts'
 import { showError } from '../../../app/toasts.ts'
@@ -24,6 +24,9 @@ type Job = {
 
 /** How long an upload that is done is shown. */
 const doneMs = 4_000
+/** Each of them has the retries of the client. Together they last for two minutes or longer. */
+const attemptsMax = 10
+const retryMs = 1_000
 
 /**
  * Files that are added as photos of an animal, one after the other, so that the photos have the order of the files. They go
@@ -85,7 +88,7 @@ export class Uploads {
     this.#set(id, 'uploading')
     try {
       job.body ??= await reducedImage(job.file)
-      await store.pets.photos.add(this.#petId, job.body, { submission: job.submission })
+      await this.#send(job.body, job.submission)
       this.#jobs.delete(id)
       this.#set(id, 'done')
       setTimeout(() => this.dismiss(id), doneMs)
@@ -98,5 +101,19 @@ export class Uploads {
       if (!this.isShown) showError([withNames`${job.file.name} was not added. `, message])
     }
     this.#startNext()
+  }
+
+  /** While the service processes photos of others, the upload waits for its turn. */
+  async #send(body: Blob, submission: Submission): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await store.pets.photos.add(this.#petId, body, { submission })
+        return
+      } catch (error) {
+        const isBusy = error instanceof PetstoreError && error.code === 'unavailable'
+        if (!isBusy || attempt === attemptsMax) throw error
+        await new Promise((resolve) => setTimeout(resolve, error.retryAfterMs ?? retryMs))
+      }
+    }
   }
 }
