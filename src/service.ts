@@ -84,7 +84,7 @@ async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds, additional = { operations: [], pages: [] } } = options
   const restore = await startRestoreDetector(database)
   const metrics = new Metrics(() => {
-    const stats = database.stats()
+    const stats = { ...database.stats(), logLinesLost: log.linesLost() }
     return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
   })
   const startup = new Startup()

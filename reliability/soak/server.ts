@@ -14,7 +14,12 @@ const speed = Number(RELIABILITY_SPEED)
 const startedAt = Date.now()
 const clock = () => Math.floor(startedAt + (Date.now() - startedAt) * speed)
 const config = await readServerConfig(env)
-const { log } = createLog({ level: config.logLevel, redact: redactor(config.adminKey), format: 'json' })
+const { log } = createLog({
+  level: config.logLevel,
+  redact: redactor(config.adminKey),
+  format: 'json',
+  stream: process.stderr,
+})
 const bounds = { sweepMs: 1_000, usageFlushMs: 1_000 }
 const service = await startService({ config, clock, limitClock: clock, log, bounds })
 process.on('SIGTERM', async () => {

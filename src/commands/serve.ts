@@ -6,11 +6,13 @@ import { type Config, defaultPort, readServerConfig, unknownSettingWarnings } fr
 import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
-import { createLog, type Log } from '../telemetry/log.ts'
+import { LineWriter } from '../telemetry/lineWriter.ts'
+import { createLog, type Log, lossLine } from '../telemetry/log.ts'
 import { explainDatabaseError } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { sameSignalMs } from './interruption.ts'
 
+const standardError = 2
 /** Longer than clients have to read their responses. */
 const stopMaxMs = 15_000
 
@@ -22,22 +24,28 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   const isTerminal = process.stderr.isTTY
   const format = config.logFormat === 'auto' ? (isTerminal ? 'text' : 'json') : config.logFormat
   const redact = redactor(config.adminKey)
-  const { log, flush, hideRequests, close, abandon } = createLog({ level: config.logLevel, redact, format })
+  // Standard output is for people and scripts.
+  const output = new LineWriter(standardError, { describeLoss: (count) => lossLine(count, format) })
+  const { log, hideRequests } = createLog({ level: config.logLevel, redact, format, stream: output })
+  function exit(isStuck: boolean): never {
+    // A thread that waits for the disk or for the reader of a pipe prevents a normal exit.
+    if (isStuck) process.kill(process.pid, 'SIGKILL')
+    process.exit()
+  }
   let service: Service | undefined
   let stoppingSince: number | undefined
   const end = async (started: Service) => {
     stoppingSince = performance.now()
     const isStuck = await stopWithin(stopMaxMs, started, log)
-    await close()
-    // A thread that waits for the disk prevents a normal exit.
-    if (isStuck) process.kill(process.pid, 'SIGKILL')
-    process.exit()
+    await output.close()
+    exit(isStuck || output.isBlocked)
   }
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined && performance.now() - stoppingSince < sameSignalMs) return
     if (!service || stoppingSince !== undefined) {
-      abandon()
-      process.exit(1)
+      process.exitCode = 1
+      output.abandon()
+      exit(output.isBlocked)
     }
     log.info({ signal }, 'stopping')
     void end(service)
@@ -61,7 +69,7 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   const isKeyKept =
     isTerminal && process.stdout.isTTY && format === 'text' && started.newOperatorKey !== undefined
   if (isKeyKept) hideRequests()
-  if (isTerminal) await flush()
+  if (isTerminal) await output.flush()
   console.log(startMessage(config, started, isKeyKept))
 }
 

@@ -20,9 +20,12 @@ const help = {
   petstore_writes_waiting: 'Writes that wait for their commit.',
   petstore_database_connections_busy: 'Connections to PostgreSQL in use.',
   petstore_database_connections_awaited: 'Requests that wait for a connection to PostgreSQL.',
+  petstore_log_lines_lost_total: 'Lines of the log that could not be written.',
   petstore_read_replicas_usable: '1 if the read replica can be used, 0 if it is left out or not configured.',
 }
 type MetricName = keyof typeof help
+
+type Stats = DatabaseStats & { readonly logLinesLost: number }
 
 /** Counts events in memory and shows them to Prometheus. */
 export class Metrics {
@@ -39,11 +42,11 @@ export class Metrics {
   readonly #deprecatedUses = new EventCounter('petstore_deprecated_requests_total', 'operation', 'key_id')
   readonly #latency = new DurationHistogram('petstore_request_duration_seconds', 'operation', 'status')
   readonly #labelledKeys = new Set<number>()
-  readonly #databaseStats: () => DatabaseStats
+  readonly #stats: () => Stats
   #processText: (() => Promise<string>) | undefined
 
-  constructor(databaseStats: () => DatabaseStats) {
-    this.#databaseStats = databaseStats
+  constructor(stats: () => Stats) {
+    this.#stats = stats
   }
 
   countRequest({ operation, page, status, code, principal, seconds }: RequestLog): void {
@@ -60,7 +63,7 @@ export class Metrics {
     const events = [this.errors, this.bans, this.#deprecatedUses, this.attempts]
     const metrics = [...events, this.closedConnections, this.shedRequests, this.#latency]
     const texts = metrics.map((metric) => metric.text(help[metric.name as MetricName]))
-    return [processText, ...texts, ...databaseTexts(this.#databaseStats())].join('')
+    return [processText, ...texts, ...statsTexts(this.#stats())].join('')
   }
 
   #keyLabel(keyId: number | undefined): number | string {
@@ -70,12 +73,13 @@ export class Metrics {
   }
 }
 
-function databaseTexts(stats: DatabaseStats): string[] {
-  const gauges: [MetricName, number][] = [
-    ['petstore_writes_waiting', stats.writesWaiting],
-    ['petstore_database_connections_busy', stats.connectionsBusy],
-    ['petstore_database_connections_awaited', stats.connectionsAwaited],
-    ['petstore_read_replicas_usable', stats.replicasUsable],
+function statsTexts(stats: Stats): string[] {
+  const metrics: ['gauge' | 'counter', MetricName, number][] = [
+    ['gauge', 'petstore_writes_waiting', stats.writesWaiting],
+    ['gauge', 'petstore_database_connections_busy', stats.connectionsBusy],
+    ['gauge', 'petstore_database_connections_awaited', stats.connectionsAwaited],
+    ['gauge', 'petstore_read_replicas_usable', stats.replicasUsable],
+    ['counter', 'petstore_log_lines_lost_total', stats.logLinesLost],
   ]
-  return gauges.map(([name, value]) => metricText('gauge', name, help[name], [[{}, value]]))
+  return metrics.map(([type, name, value]) => metricText(type, name, help[name], [[{}, value]]))
 }

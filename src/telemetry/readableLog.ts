@@ -21,12 +21,11 @@ const levelWidth = 5
 
 export const requestMessage = 'request'
 
-/** A log line for people. With `isColoured`, the level has a colour, if the terminal has colours. */
-export function readableLine(line: Line, isColoured: boolean): string {
+/** A log line for people. The level has a colour if standard error is a terminal with colours. */
+export function readableLine(line: Line): string {
   const { level, time, msg = '', err, ...fields } = line
   const { name, style } = levels[level] ?? { name: String(level), style: 'red' as const }
-  const padded = name.padEnd(levelWidth)
-  const shownLevel = isColoured ? styleText(style, padded, { stream: process.stderr }) : padded
+  const shownLevel = styleText(style, name.padEnd(levelWidth), { stream: process.stderr })
   const text =
     msg === requestMessage && 'method' in fields ? requestText(fields) : [msg, ...formatFields(fields)]
   const stack = err === undefined ? '' : errorText(err as { stack?: string; message?: string })

@@ -14,7 +14,13 @@ const namesOf = (queries: readonly { expr: string }[]) =>
   new Set(queries.flatMap(({ expr }) => selectorsIn(expr).map(metricIn)))
 
 async function servedMetrics(): Promise<string[]> {
-  const stats = { writesWaiting: 0, connectionsBusy: 0, connectionsAwaited: 0, replicasUsable: 0 }
+  const stats = {
+    writesWaiting: 0,
+    connectionsBusy: 0,
+    connectionsAwaited: 0,
+    replicasUsable: 0,
+    logLinesLost: 0,
+  }
   const rendered = parsePrometheus(await new Metrics(() => stats).render())
   return [...new Set([...rendered.keys(), ...linuxMetrics])]
 }

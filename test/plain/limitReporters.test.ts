@@ -8,7 +8,13 @@ test('all rejected requests are in the log, in one line for each ten seconds', (
   mock.timers.enable({ apis: ['setTimeout'] })
   const counts: number[] = []
   const log = { warn: ({ count }: { count: number }) => counts.push(count) } as unknown as Log
-  const stats = { writesWaiting: 0, connectionsBusy: 0, connectionsAwaited: 0, replicasUsable: 0 }
+  const stats = {
+    writesWaiting: 0,
+    connectionsBusy: 0,
+    connectionsAwaited: 0,
+    replicasUsable: 0,
+    logLinesLost: 0,
+  }
   const reject = createShedReporter(log, new Metrics(() => stats))
   for (let n = 0; n < 5; n++) reject('127.0.0.1')
   assert.deepEqual(counts, [1])

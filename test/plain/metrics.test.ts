@@ -7,7 +7,13 @@ import { Metrics } from '../../src/telemetry/metrics.ts'
 import { metricText } from '../../src/telemetry/prometheus.ts'
 import { linuxMetrics, parsePrometheus } from '../support/prometheus.ts'
 
-const stats = { writesWaiting: 3, connectionsBusy: 2, connectionsAwaited: 1, replicasUsable: 1 }
+const stats = {
+  writesWaiting: 3,
+  connectionsBusy: 2,
+  connectionsAwaited: 1,
+  replicasUsable: 1,
+  logLinesLost: 4,
+}
 const latencyBuckets = ['0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5']
 
 /** Type and labels of each metric. Those of a release stay as they are. */
@@ -23,6 +29,7 @@ const released: Readonly<Record<string, readonly [type: string, ...labels: strin
   petstore_database_connections_busy: ['gauge'],
   petstore_database_connections_awaited: ['gauge'],
   petstore_read_replicas_usable: ['gauge'],
+  petstore_log_lines_lost_total: ['counter'],
   process_cpu_user_seconds_total: ['counter'],
   process_cpu_system_seconds_total: ['counter'],
   process_cpu_seconds_total: ['counter'],

@@ -169,7 +169,7 @@ test('exempt requests are one round trip, shared by concurrent ones, and none on
 
 /** An instance of the service whose local clock is wrong. */
 async function instanceFor(t: TestContext, env: DatabaseEnv, aheadMs: number) {
-  const { log } = createLog({ level: 'silent', redact: (text) => text })
+  const { log } = createLog({ level: 'silent', redact: (text) => text, stream: process.stderr })
   const config = readConfig({ ...env, PORT: '0', PETSTORE_ADMIN_KEY: adminKey })
   const service = await startService({ config, clock: () => Date.now() + aheadMs, log })
   const client = createClient(`http://127.0.0.1:${service.port}`)

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -39,6 +39,10 @@ export type SpawnOptions = {
   nodeOptions?: readonly string[]
   /** The size limit of each file: writing more is an I/O error. */
   fileBytesMax?: number
+  /** A redirection of the shell, such as `2>/dev/full`. */
+  redirect?: string
+  /** A file descriptor that the process has as number 3. */
+  fd3?: number
   /** The path of an installed `petstore`, to run instead of the sources. */
   program?: string
   /** The main file of a variant of the program, to run instead of the program. */
@@ -61,14 +65,18 @@ const limited = (bytes: number, ...command: string[]) => [
 
 /** Starts the `petstore` command in a new process. */
 export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: SpawnOptions = {}) {
-  const { nodeOptions = [], fileBytesMax, program, main = mainFile, cwd = root } = how
+  const { nodeOptions = [], fileBytesMax, redirect, fd3, program, main = mainFile, cwd = root } = how
   const command =
     program === undefined ? [process.execPath, ...nodeOptions, main, ...args] : [program, ...args]
-  const options = { cwd, env: environment(env) }
-  const child =
-    fileBytesMax === undefined
-      ? spawn(command[0] as string, command.slice(1), options)
-      : spawn('sh', limited(fileBytesMax, ...command), options)
+  const stdio = ['pipe', 'pipe', 'pipe', ...(fd3 === undefined ? [] : [fd3])] as ('pipe' | number)[]
+  const options = { cwd, env: environment(env), stdio }
+  const [file = '', ...rest] =
+    redirect !== undefined
+      ? ['sh', '-c', `exec "$0" "$@" ${redirect}`, ...command]
+      : fileBytesMax !== undefined
+        ? ['sh', ...limited(fileBytesMax, ...command)]
+        : command
+  const child = spawn(file, rest, options) as ChildProcessWithoutNullStreams
   running.add(child)
   child.once('close', () => running.delete(child))
   const output = { stdout: '', stderr: '' }
