@@ -49,6 +49,9 @@ let server: Awaited<ReturnType<typeof startServer>>
 let env: NodeJS.ProcessEnv
 before(async () => {
   server = await startServer()
+  // For the example that waits for an event.
+  const body = { name: 'Milo', categoryId: 3 }
+  await server.request('POST', '/v1/pets', { key: server.operatorKey, body })
   env = {
     ...process.env,
     NODE_TEST_CONTEXT: '',
