@@ -126,9 +126,9 @@ describe('live changes', () => {
       scopes: ['pets:read', 'pets:write'],
     })
     const edit = async ({ page }: PageVisit) => {
-      const version = page.waitForResponse(`**/v1/pets/${id}`)
+      const version = page.waitForResponse(`**/v1/listings/${id}?view=staff`)
       await choose(page, 'Clover', 'Edit')
-      await version
+      await (await version).finished()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name', { exact: true }).fill('Clover the second')
       await api('PATCH', `/pets/${id}`, { name: 'Clover the first' })

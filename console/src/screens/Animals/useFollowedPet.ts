@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { headersOf, type Pet } from '../../../../client/src/index.ts'
+import type { Pet } from '../../../../client/src/index.ts'
 import { toRequestError } from '../../app/errors.ts'
 import { store } from '../../app/store.ts'
 import { followEvents } from '../../app/stream.ts'
@@ -29,9 +29,8 @@ export function usePetVersion(pet: Pet | undefined): {
   const followed = useFollowedPet(pet)
   const loadVersion = useCallback(async () => {
     if (!pet) return undefined
-    // A change of nothing returns the animal with its ETag. The operation that only reads it is deprecated.
-    const loaded = await store.pets.update(pet.id, {}).then(
-      (current): PetVersion => ({ pet: current, etag: headersOf(current).get('etag') ?? undefined }),
+    const loaded = await store.listings.get(pet.id, { view: 'staff' }).then(
+      ({ pet: current, etags }): PetVersion => ({ pet: current, etag: etags.pet }),
       (thrown: unknown): PetVersion | undefined =>
         toRequestError(thrown).code === 'pet_not_found' ? { pet: 'removed', etag: undefined } : undefined,
     )
