@@ -3,6 +3,7 @@ import type { KeyWithSecret, Limits, Scope } from '../../../client/src/index.ts'
 import { unusedDaysMax } from '../../../src/pages/browserStorage.ts'
 import { blockedBy } from './blockedBy.ts'
 import { RequestError, toRequestError } from './errors.ts'
+import { forgetEdits } from './keptEdits.ts'
 import { forgetKeptKey, keepKey, readKeptKey, readTabKey, recordUse, writeTabKey } from './keyStorage.ts'
 import { closeStore, currentApiKey, handleKeyRejected, openStore, store } from './store.ts'
 import { restartStream, startStream, stopStream, streamState } from './stream.ts'
@@ -133,6 +134,7 @@ export async function rotateOwnKey(rotate: () => Promise<KeyWithSecret>): Promis
 /** Ends the session of this tab, and the one that all tabs of the device share. */
 export function signOut(): void {
   forgetKeptKey()
+  forgetEdits()
   endSession(undefined)
 }
 

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import type { Fee, Int64 } from '../../../../../client/src/index.ts'
 import { petName } from '../../../app/petNames.ts'
 import { session } from '../../../app/session.ts'
-import { showError } from '../../../app/toasts.ts'
+import { showError, showToast } from '../../../app/toasts.ts'
 import { Button } from '../../../components/Button.tsx'
 import { Card } from '../../../components/Card.tsx'
 import { ErrorNotice } from '../../../components/ErrorNotice.tsx'
@@ -18,14 +18,21 @@ import type { ProfileDraft, SaveState } from './profileDraft.ts'
 /** The profile in sections, each of which is saved while it is edited. */
 export function ProfileSections({ draft }: { draft: ProfileDraft }) {
   useEffect(() => {
-    const leave = () => void draft.save(true)
+    const leave = () => {
+      if (session.peek()) draft.leave()
+    }
     const retry = () => void draft.save()
+    const restore = () => {
+      if (draft.restore()) showToast('What you typed here last was not saved. It is here again.')
+    }
+    restore()
     globalThis.addEventListener('pagehide', leave)
+    globalThis.addEventListener('pageshow', restore)
     globalThis.addEventListener('online', retry)
     return () => {
-      globalThis.removeEventListener('pagehide', leave)
+      globalThis.removeEventListener('pageshow', restore)
       globalThis.removeEventListener('online', retry)
-      void saveAtEnd(draft)
+      void saveAtEnd(draft).finally(() => globalThis.removeEventListener('pagehide', leave))
     }
   }, [draft])
   return (
@@ -57,8 +64,15 @@ export function UnsavedChanges({ draft }: { draft: ProfileDraft }) {
 
 /** The person has gone to another screen, or has signed out. */
 async function saveAtEnd(draft: ProfileDraft): Promise<void> {
-  await draft.save(session.peek() === undefined)
-  if (draft.isDirty) showError('The last change of the profile was not saved.')
+  const isSignedOut = session.peek() === undefined
+  await draft.save(isSignedOut)
+  // The end of the session has ended the save that was under way.
+  if (isSignedOut && draft.isDirty) await draft.save(isSignedOut)
+  if (!draft.isDirty) return
+  // A browser ends requests before it tells the page that it is closed.
+  if (!isSignedOut) draft.leave()
+  const hint = isSignedOut ? '' : ' You find it when you open the animal again.'
+  showError(`The last change of the profile was not saved.${hint}`)
 }
 
 type SectionProps = { draft: ProfileDraft; section: SectionSpec }

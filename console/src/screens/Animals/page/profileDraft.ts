@@ -1,19 +1,19 @@
 import { signal } from '@preact/signals'
 import { headersOf, type Int64, type Profile, type ProfileChange } from '../../../../../client/src/index.ts'
 import { isAbort, type RequestError, toRequestError } from '../../../app/errors.ts'
+import { type Edit, keepEdits, takeEdits } from '../../../app/keptEdits.ts'
 import { store } from '../../../app/store.ts'
 
 /** A profile that is saved while it is edited. Fields that others change in the meantime are kept apart. */
 
 export type FieldName = keyof ProfileChange
 
-/** `base` is the value that the person saw before the first change. */
-type Edit = { readonly base: unknown; readonly value: unknown }
-
 /** A pause in typing, before the change is sent. */
 const pauseMs = 800
 /** How often a save is tried again because someone else has changed other fields in the meantime. */
 const attemptsMax = 5
+/** How many values without a response are known of a field. */
+const sentMax = 5
 
 /** An id can be a bigint, which is not JSON. */
 const textOf = (value: unknown): string =>
@@ -38,7 +38,7 @@ export class ProfileDraft {
   readonly failure = signal<RequestError | undefined>(undefined)
   #etag: string
   #timer: ReturnType<typeof setTimeout> | undefined
-  #isSaving = false
+  #saving: Promise<void> | undefined
 
   constructor(profile: Profile, etag: string, onSaved: () => void) {
     this.#onSaved = onSaved
@@ -50,7 +50,7 @@ export class ProfileDraft {
   /** Takes over what was loaded, unless it is older than what was saved. */
   receive(profile: Profile, etag: string): void {
     const { updatedAt } = this.#saved.peek()
-    if (this.#isSaving || (updatedAt !== null && (profile.updatedAt ?? '') < updatedAt)) return
+    if (this.#saving || (updatedAt !== null && (profile.updatedAt ?? '') < updatedAt)) return
     this.#saved.value = profile
     this.#etag = etag
   }
@@ -73,7 +73,7 @@ export class ProfileDraft {
   conflict(name: FieldName): { theirs: unknown } | undefined {
     const edit = this.#edits.value.get(name)
     const theirs = this.#saved.value[name]
-    const isConflict = edit && !isSame(edit.base, theirs) && !isSame(edit.value, theirs)
+    const isConflict = edit && ![edit.base, edit.value, ...edit.sent].some((own) => isSame(own, theirs))
     return isConflict && !this.#sent.value.has(name) ? { theirs } : undefined
   }
 
@@ -88,10 +88,10 @@ export class ProfileDraft {
   set(name: FieldName, value: unknown): void {
     const edit = this.#edits.peek().get(name)
     const saved = this.#saved.peek()[name]
-    const base = edit ? edit.base : saved
+    const { base, sent } = edit ?? { base: saved, sent: [] }
     const rest = without(this.#edits.peek(), name)
-    const isUnchanged = isSame(value, saved) && isSame(base, saved) && !this.#sent.peek().has(name)
-    this.#edits.value = isUnchanged ? rest : new Map([...rest, [name, { base, value }]])
+    const isUnchanged = isSame(value, saved) && isSame(base, saved) && sent.length === 0
+    this.#edits.value = isUnchanged ? rest : new Map([...rest, [name, { base, value, sent }]])
     this.#errors.value = without(this.#errors.peek(), name)
     this.failure.value = undefined
     clearTimeout(this.#timer)
@@ -112,15 +112,38 @@ export class ProfileDraft {
     this.#errors.value = without(this.#errors.peek(), name)
   }
 
-  /** Sends what can be sent now. `isLeaving`: the page is being closed. */
-  async save(isLeaving = false): Promise<void> {
+  /** Sends what can be sent now, after what is under way. `isSignedOut`: the session has ended. */
+  async save(isSignedOut = false): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.failure.value = undefined
-    if (this.#isSaving) return
-    this.#isSaving = true
-    for (let attempt = 0; attempt < attemptsMax && (await this.#send(isLeaving)); attempt++);
-    this.#isSaving = false
+    this.#saving ??= this.#sendAll(isSignedOut).finally(() => {
+      this.#saving = undefined
+    })
+    await this.#saving
+  }
+
+  async #sendAll(isSignedOut: boolean): Promise<void> {
+    for (let attempt = 0; attempt < attemptsMax && (await this.#send(isSignedOut)); attempt++);
+  }
+
+  /** The page is being closed: it sees no response, also not to the save that is under way. */
+  leave(): void {
+    keepEdits(this.#petId, [...this.#edits.peek()])
+    const ready = this.#ready()
+    if (ready.size > 0) this.#update(ready, true).catch(() => {})
+  }
+
+  /** Takes over what was typed before the page was closed, and saves it. Returns whether there is any. */
+  restore(): boolean {
+    const edits = this.#edits.peek()
+    const saved = this.#saved.peek()
+    const restored = takeEdits(this.#petId).filter(
+      ([name, { value }]) => !edits.has(name) && !isSame(value, saved[name]),
+    )
+    this.#edits.value = new Map([...edits, ...restored])
+    void this.save()
+    return restored.length > 0
   }
 
   /** Whether something was typed that is not saved. */
@@ -136,38 +159,52 @@ export class ProfileDraft {
   }
 
   /** Returns whether there is more to send. */
-  async #send(isLeaving: boolean): Promise<boolean> {
+  async #send(isSignedOut: boolean): Promise<boolean> {
     const sent = this.#ready()
     if (sent.size === 0) return false
     this.#sent.value = sent
+    const edits = [...this.#edits.peek()].map(([name, edit]): [FieldName, Edit] => [
+      name,
+      sent.has(name) ? { ...edit, sent: [...edit.sent, edit.value].slice(-sentMax) } : edit,
+    ])
+    this.#edits.value = new Map(edits)
     try {
-      const change = Object.fromEntries(sent) as ProfileChange
-      const options = { ifMatch: this.#etag, keepalive: isLeaving }
-      this.#take(await store.pets.profile.update(this.#petId, change, options), sent)
+      this.#take(await this.#update(sent, isSignedOut), sent)
       this.#done.value = new Set([...this.#done.peek(), ...sent.keys()])
       this.#onSaved()
       // What was typed in the meantime is sent after the next pause.
       return this.#timer === undefined
     } catch (thrown) {
-      return isAbort(thrown) ? false : await this.#handle(toRequestError(thrown), sent)
+      return isAbort(thrown) ? false : await this.#handle(toRequestError(thrown), sent, isSignedOut)
     } finally {
       this.#sent.value = new Map()
     }
+  }
+
+  #update(values: ReadonlyMap<FieldName, unknown>, keepalive: boolean): Promise<Profile> {
+    const change = Object.fromEntries(values) as ProfileChange
+    return store.pets.profile.update(this.#petId, change, { ifMatch: this.#etag, keepalive })
   }
 
   /** The profile after a save. What was typed in the meantime is a change of what was saved. */
   #take(profile: Profile, sent: ReadonlyMap<FieldName, unknown>): void {
     const edits = [...this.#edits.peek()].flatMap(([name, edit]): [FieldName, Edit][] => {
       if (!sent.has(name)) return [[name, edit]]
-      return isSame(edit.value, sent.get(name)) ? [] : [[name, { ...edit, base: profile[name] }]]
+      return isSame(edit.value, sent.get(name))
+        ? []
+        : [[name, { base: profile[name], value: edit.value, sent: [] }]]
     })
     this.#etag = headersOf(profile).get('etag') ?? this.#etag
     this.#saved.value = profile
     this.#edits.value = new Map(edits)
   }
 
-  async #handle(error: RequestError, sent: ReadonlyMap<FieldName, unknown>): Promise<boolean> {
-    if (error.code === 'precondition_failed') return this.#loadCurrent()
+  async #handle(
+    error: RequestError,
+    sent: ReadonlyMap<FieldName, unknown>,
+    isSignedOut: boolean,
+  ): Promise<boolean> {
+    if (error.code === 'precondition_failed') return this.#loadCurrent(isSignedOut)
     const messages = new Map(this.#errors.peek())
     for (const name of sent.keys()) {
       const message = error.detail(`/${name}`)
@@ -182,9 +219,9 @@ export class ProfileDraft {
   }
 
   /** After someone else was faster. Changes of other fields do not matter. */
-  async #loadCurrent(): Promise<boolean> {
+  async #loadCurrent(keepalive: boolean): Promise<boolean> {
     try {
-      const profile = await store.pets.profile.get(this.#petId, { view: 'staff' })
+      const profile = await store.pets.profile.get(this.#petId, { view: 'staff' }, { keepalive })
       this.#take(profile, new Map())
       const edits = [...this.#edits.peek()].filter(([name, { value }]) => !isSame(value, profile[name]))
       this.#edits.value = new Map(edits)
