@@ -151,7 +151,8 @@ const protocolMessages: Record<RequestProblem, string> = {
   overloaded:
     'The service has more requests than it can process. This one was not processed. Retry after "Retry-After".',
   invalid_http: 'The request is not valid HTTP/1.1.',
-  invalid_target: 'The Host header or the request target is not valid. A path has no segments "." and "..".',
+  invalid_target:
+    'The Host header or the request target is not valid. The target must not contain a "." or ".." segment, or a fragment ("#").',
   connect_method: 'CONNECT is not supported. This is not a proxy.',
   headers_too_large: 'The headers are larger than 16 KiB, or there are more than 100.',
   chunk_extensions_too_large: 'The chunk extensions of the body are too large.',

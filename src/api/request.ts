@@ -75,13 +75,13 @@ export const parseRequestId = (given: string | undefined): string | undefined =>
   given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined
 
 /**
- * Whether a client prefers one media type to another (RFC 9110, 12.5.1): by the weight, then by how precisely it names
- * them. It prefers none to one that it names in the same way, or if it accepts neither.
+ * Whether a client prefers `type` to `other` (RFC 9110, 12.5.1): by weight, then by the precision of the matching range. False if
+ * both are equal, or if it accepts neither.
  */
 export function prefersType(accept: string | undefined, type: string, other: string): boolean {
-  const [wanted, rival] = [acceptanceOf(accept ?? '', type), acceptanceOf(accept ?? '', other)]
-  if (wanted.weight !== rival.weight) return wanted.weight > rival.weight
-  return wanted.weight > 0 && wanted.precision > rival.precision
+  const [first, second] = [acceptanceOf(accept ?? '', type), acceptanceOf(accept ?? '', other)]
+  if (first.weight !== second.weight) return first.weight > second.weight
+  return first.weight > 0 && first.precision > second.precision
 }
 
 /** What the most precise range says that matches the type. Parameters other than the weight are ignored. */

@@ -59,7 +59,7 @@ function readSettings({ settingsFile }: InstalledService, env: NodeJS.ProcessEnv
       if (isNamed) return new Map<string, string>()
       // They may have named a PostgreSQL database: the defaults would be another database.
       throw new UsageError(
-        `The settings of the service are missing: there is no ${settingsFile}. Create the file, also if it stays empty. To use another database, set PETSTORE_DATA_DIR or DATABASE_URL.`,
+        `The settings of the service are missing: there is no ${settingsFile}. Create the file, even if it is empty. To use another database, set PETSTORE_DATA_DIR or DATABASE_URL.`,
       )
     }
     if (code !== 'EACCES') throw new Error(`The settings of the service cannot be read (${message}).`)

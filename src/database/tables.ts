@@ -193,9 +193,9 @@ export type Tables = ImportTables & {
     event_at: number
     data: string
     status: string
-    /** Since the last retry by hand, which is counted from 1 if there were attempts before. */
+    /** The attempts that count for the retry schedule. A retry by hand sets it back to 1 if it is higher. */
     attempts: number
-    /** The attempts before that. */
+    /** The attempts that retries by hand took from `attempts`. Responses show the sum. */
     earlier_attempts: Generated<number>
     /** Set while another attempt is due. */
     next_attempt_at: number | null

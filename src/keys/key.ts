@@ -53,6 +53,8 @@ export function validateKeySettings(settings: KeySettings, now: number): Setting
     add('limits', `are fixed by the plan ${plan}; only enterprise has its own`)
   if (origins.length > 0 && scopes.some((scope) => !scope.endsWith(':read')))
     add('scopes', 'of a key with origins (a publishable key) must all end in ":read"')
+  if (origins.length > 0 && scopes.includes('metrics:read'))
+    add('scopes', 'of a key with origins (a publishable key) must not contain "metrics:read"')
   if (expiresAt !== undefined && expiresAt <= now) add('expiresAt', 'must lie in the future')
   return problems
 }

@@ -129,8 +129,8 @@ function collect(
 }
 
 /**
- * Path and query of a request target in origin or absolute form (RFC 9112, 3.2). A target that a proxy could have taken for
- * another path is not valid: the proxy may block this one.
+ * Path and query of a request target in origin or absolute form (RFC 9112, 3.2). Targets with dot segments or a fragment are
+ * rejected: a proxy may resolve them differently, so its rules for a path would not apply.
  */
 function originForm(target: string): string | undefined {
   if (ambiguousTarget.test(target)) return undefined

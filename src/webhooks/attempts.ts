@@ -146,7 +146,7 @@ export async function finishAttempt(
   const reason =
     status === goneStatus
       ? 'The endpoint responded with 410 Gone.'
-      : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
+      : `Delivery ${delivery.id} failed ${delivery.earlier_attempts + attempts} times. Last error: ${error}`
   await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
   await failPendingDeliveries(trx, webhook.id, now)
   await recordAudit(trx, byService(now), 'webhook.disabled', `webhook ${webhook.id}`)

@@ -62,7 +62,7 @@ export function urlProblem(text: string): string | undefined {
   if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[.*\])$/.test(url.hostname))
     return 'must have an IP address, or a host name of letters, digits, hyphens and dots'
   if (!pathPattern.test(url.pathname + url.search))
-    return 'has a character that must be percent-encoded, such as "|", "^", "{", "}", or a "%" by itself'
+    return 'has a character that must be percent-encoded, such as "[", "|", "^", "{", or a "%" without two hexadecimal digits after it'
   return undefined
 }
 

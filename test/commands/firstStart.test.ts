@@ -67,8 +67,8 @@ describe('the first start', () => {
     assert.deepEqual(await response.json(), [])
     const { code, stdout } = await runPetstore(['doctor'], { PETSTORE_DATA_DIR: folder, PORT: port })
     assert.deepEqual(
-      [code, /The service is running on .*/.exec(stdout)?.[0]],
-      [0, `The service is running on 127.0.0.1 port ${port}.`],
+      [code, /A petstore service is running on .*/.exec(stdout)?.[0]],
+      [0, `A petstore service is running on 127.0.0.1 port ${port}.`],
     )
   })
 

@@ -108,7 +108,7 @@ describe('invalid keys', () => {
     },
     { name: 'of an unknown scope', settings: { scopes: ['pets:read', 'pets:fly'] }, path: '/scopes/1' },
     { name: 'of one scope that is no list', settings: { scopes: 'pets:read' }, path: '/scopes' },
-    ...['pets:write', 'orders:write', 'webhooks:manage', 'keys:manage'].map((scope) => ({
+    ...['pets:write', 'orders:write', 'webhooks:manage', 'metrics:read', 'keys:manage'].map((scope) => ({
       name: `publishable with ${scope}`,
       settings: { origins: ['https://shelter.example'], scopes: ['pets:read', scope] },
       path: '/scopes',

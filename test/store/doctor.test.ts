@@ -22,7 +22,7 @@ describe('doctor', { concurrency: 2 }, () => {
     assert.deepEqual(statuses(findings), { ...expected, ...(engine === 'sqlite' && embedded) })
     assert.match(
       await cli.ok(['doctor']),
-      /^ok {7}port {11}The service is running on 127\.0\.0\.1 port \d+\.$/m,
+      /^ok {7}port {11}A petstore service is running on 127\.0\.0\.1 port \d+\.$/m,
     )
   })
 

@@ -9,7 +9,7 @@ const { ok, warning, problem } = findingsOf('port')
 
 /** Whether the service can listen, or is running already. */
 export async function checkPort({ host, port, databaseUrl, dataDir }: Config): Promise<Finding> {
-  if (await isPetstore(host, port)) return ok(`The service is running on ${host} port ${port}.`)
+  if (await isPetstore(host, port)) return ok(`A petstore service is running on ${host} port ${port}.`)
   if (databaseUrl === undefined && isServerRunning(dataDir))
     return warning(
       `The service of ${dataDir} is running, but not on ${host} port ${port}.`,
