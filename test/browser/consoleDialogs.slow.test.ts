@@ -67,7 +67,7 @@ const states: State[] = [
       const { id } = await api('POST', '/pets', { name, categoryId: 1 })
       await choose(page, name, 'Place order')
       await api('POST', '/store/orders', { petId: id })
-      await dialogOf(page).getByText('Someone else reserved this animal first.').waitFor()
+      await dialogOf(page).getByText('A colleague was faster').waitFor()
     },
   },
   {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page, Route } from 'playwright-core'
-import { browserTest } from '../support/browser.ts'
-import { choose, desktop, goTo, phone, screenshot } from '../support/console.ts'
+import { browserTest, type PageVisit } from '../support/browser.ts'
+import { assertSound, choose, desktop, goTo, phone, screenshot } from '../support/console.ts'
 import { animalPageOf, part } from '../support/consoleAnimalPage.ts'
-import { addCategories, animalsOf } from '../support/consoleAnimals.ts'
+import { addCategories, animalsOf, row } from '../support/consoleAnimals.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectValue } from '../support/expectPage.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -45,6 +45,129 @@ describe('the dialog that edits an animal', () => {
       assert.deepEqual(changes, ['{"status":"pending"}', '{"status":"pending"}'])
       const [pet] = await api('GET', `/pets?id=${id}`)
       assert.deepEqual([pet.name, pet.status], ['Peregrin', 'pending'])
+    })
+  })
+})
+
+describe('the form of an order whose animal is reserved by someone else', () => {
+  const dialogOf = (page: Page) => page.getByRole('dialog')
+  const taken = (page: Page) => dialogOf(page).getByText('A colleague was faster: ')
+  const values = [
+    ['Adopter', 'Ada Example'],
+    ['E-mail', 'ada@example.com'],
+    ['Note', 'Phone 555 0100, calls back at noon.'],
+  ] as const
+  async function fillIn(page: Page) {
+    for (const [label, value] of values) await dialogOf(page).getByLabel(label).fill(value)
+  }
+  async function expectFilledIn(page: Page) {
+    for (const [label, value] of values) await expectValue(dialogOf(page).getByLabel(label), value)
+  }
+  const place = (page: Page) => dialogOf(page).getByRole('button', { name: 'Place order' }).click()
+  const chooseAnother = (page: Page) =>
+    dialogOf(page).getByRole('button', { name: 'Choose another animal' }).click()
+  async function assertOrdered(petId: number) {
+    const [order] = await eventually('the order', async () => {
+      const orders = await api('GET', `/store/orders?petId=${petId}`)
+      return orders.length > 0 && orders
+    })
+    const { customer, note } = order
+    assert.deepEqual(
+      [customer.name, customer.email, note],
+      values.map(([, value]) => value),
+    )
+  }
+
+  browserTest('keeps what was entered while the event arrives, and for the next animal', async () => {
+    const [{ id }, other] = [await addPet('Willow'), await addPet('Hazel')]
+    await withAnimals(async (opened) => {
+      const { page } = opened
+      await page.getByText('Live', { exact: true }).waitFor()
+      await choose(page, 'Willow', 'Place order')
+      await fillIn(page)
+      const order = await api('POST', '/store/orders', { petId: id })
+      await taken(page).waitFor()
+      await expectFilledIn(page)
+      await screenshot(page, 'order-taken-desktop')
+      for (const width of [390, 320]) {
+        await page.setViewportSize({ width, height: 700 })
+        await assertSound(opened)
+        const cancel = dialogOf(page).getByRole('button', { name: 'Cancel' })
+        await eventually('the button fits', async () => Number((await cancel.boundingBox())?.x) > 0)
+        await screenshot(page, `order-taken-${width}`)
+      }
+      await page.setViewportSize(desktop.viewport)
+      // The colleague cancels, and takes the animal again.
+      await api('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' })
+      await taken(page).waitFor({ state: 'detached' })
+      await api('POST', '/store/orders', { petId: id })
+      await taken(page).waitFor()
+      await chooseAnother(page)
+      await choose(page, 'Hazel', 'Place order')
+      await dialogOf(page).getByText('Filled in with what you entered for Willow.').waitFor()
+      await expectFilledIn(page)
+      await screenshot(page, 'order-filled-in')
+      await place(page)
+      await assertOrdered(other.id)
+    })
+  })
+
+  browserTest('keeps it after the response, also on the page of the animal', async () => {
+    const [{ id }, other] = [await addPet('Rowan'), await addPet('Alder')]
+    const scopes = ['pets:read', 'categories:read', 'orders:read', 'orders:write']
+    const { key } = await test.service.makeKey({ name: 'No events', plan: 'business', scopes })
+    const order = async ({ page }: PageVisit) => {
+      await page.getByRole('button', { name: 'Place order' }).click()
+      await fillIn(page)
+      await api('POST', '/store/orders', { petId: id })
+      await place(page)
+      await taken(page).waitFor()
+      await expectFilledIn(page)
+      await chooseAnother(page)
+      await page.waitForURL(/animals\?status=available$/)
+      await row(page, 'Alder').getByRole('button', { name: 'Place order' }).click()
+      await expectFilledIn(page)
+      await place(page)
+      await assertOrdered(other.id)
+    }
+    await test.visit(`animals/${id}`, order, { key })
+  })
+
+  browserTest('stays when the page of the animal can no longer be shown', async () => {
+    const { id } = await addPet('Aspen')
+    const scopes = ['pets:read', 'orders:read', 'orders:write', 'events:read']
+    const { key } = await test.service.makeKey({ name: 'Orders', plan: 'business', scopes })
+    const order = async ({ page }: PageVisit) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Place order' }).click()
+      await fillIn(page)
+      await api('PATCH', `/pets/${id}/profile`, { listed: false })
+      await page.getByText('or it is no longer listed').waitFor()
+      await expectFilledIn(page)
+      await api('DELETE', `/pets/${id}`)
+      await dialogOf(page).getByText('A colleague has just removed Aspen.').waitFor()
+      await expectFilledIn(page)
+    }
+    await test.visit(`animals/${id}`, order, { key })
+  })
+
+  browserTest('does not take an order whose response was lost for that of someone else', async () => {
+    const { id } = await addPet('Linden')
+    await withAnimals(async ({ page }) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      await choose(page, 'Linden', 'Place order')
+      await fillIn(page)
+      const lose = async (route: Route) => {
+        await route.fetch()
+        await route.abort()
+      }
+      await page.route('**/v1/store/orders', lose, { times: 1 })
+      await place(page)
+      await row(page, 'Linden').getByText('Pending').waitFor()
+      await dialogOf(page).getByText('The service cannot be reached.').waitFor()
+      await place(page)
+      await page.getByText(/Order \d+ placed for Linden\./).waitFor()
+      await assertOrdered(id)
     })
   })
 })

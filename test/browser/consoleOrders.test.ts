@@ -117,7 +117,7 @@ describe('orders', () => {
         await first.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
         await first.getByText(/Order \d+ placed for Willow\./).waitFor()
         await second.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
-        await second.getByText('Someone else reserved this animal first.').waitFor()
+        await second.getByText('A colleague was faster').waitFor()
         await screenshot(second, 'order-conflict')
         await second.getByRole('button', { name: 'Choose another animal' }).click()
         await second.getByRole('button', { name: 'Refresh' }).click()

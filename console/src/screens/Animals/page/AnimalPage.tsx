@@ -29,7 +29,7 @@ export function AnimalPage({ petId }: { petId: string }) {
   const listing = useListing(id, canWrite ? 'staff' : undefined)
   useEffect(() => void loadCategories(), [])
   const { data, error, reload } = listing
-  if (!canWrite && error?.status === 404)
+  if (!canWrite && !data && error?.status === 404)
     return (
       <NotFound
         title="Animal not found"
@@ -45,7 +45,7 @@ export function AnimalPage({ petId }: { petId: string }) {
       {canWrite ? (
         <EditedAnimal key={petId} listing={data} isRemoved={isRemoved} onReload={reload} />
       ) : (
-        <ReadOnlyAnimal listing={data} />
+        <ReadOnlyAnimal listing={data} isRemoved={isRemoved} />
       )}
     </div>
   )
@@ -53,19 +53,23 @@ export function AnimalPage({ petId }: { petId: string }) {
 
 type ReadOnlyAnimalProps = {
   listing: Listing
-  /** Of an animal that was removed while it was edited. */
+  /** It was removed after it was loaded, or is no longer listed. */
+  isRemoved: boolean
+  /** What was edited until then. */
   draft?: ProfileDraft
 }
 
-const ReadOnlyAnimal = ({ listing, draft }: ReadOnlyAnimalProps) => (
+const ReadOnlyAnimal = ({ listing, isRemoved, draft }: ReadOnlyAnimalProps) => (
   <div class="animal-columns">
     <div class="animal-main">
-      {draft && (
-        <>
-          <Notice tone="danger">Someone else has removed this animal.</Notice>
-          <UnsavedChanges draft={draft} />
-        </>
+      {isRemoved && (
+        <Notice tone="danger">
+          {draft
+            ? 'Someone else has removed this animal.'
+            : 'Someone else has removed this animal, or it is no longer listed.'}
+        </Notice>
       )}
+      {draft && <UnsavedChanges draft={draft} />}
       <ReadOnlyListing listing={listing} />
     </div>
     {hasScope('orders:read') && (
@@ -118,7 +122,7 @@ function EditedAnimal({ listing, isRemoved, onReload }: EditedAnimalProps) {
     // The first version was just loaded.
     if (listing !== first.current) shown.reload()
   }, [listing])
-  if (isRemoved) return <ReadOnlyAnimal listing={listing} draft={draft} />
+  if (isRemoved) return <ReadOnlyAnimal listing={listing} isRemoved draft={draft} />
   return (
     <div class="animal-columns">
       <div class="animal-main">
