@@ -18,25 +18,25 @@ const frontDeskScopes: readonly Scope[] = [...readScopes, 'pets:write', 'orders:
 export const keyRoles: Readonly<Record<RoleName, KeyRole>> = {
   frontDesk: {
     label: 'Front desk',
-    text: 'For staff: adds and changes animals, handles orders. Live updates.',
+    text: 'For staff: adds, changes and removes animals, and handles orders with the data of adopters. Live updates.',
     plan: 'business',
     scopes: frontDeskScopes,
   },
   manager: {
     label: 'Manager',
-    text: 'The front desk, and categories and webhooks. Everything except keys.',
+    text: 'The front desk, and changes categories and webhooks. Does not import files, change the store, or see keys, usage and the audit log.',
     plan: 'business',
     scopes: [...frontDeskScopes, 'categories:write', 'webhooks:manage'],
   },
   readOnly: {
     label: 'Read only',
-    text: 'Sees animals, and orders with the names of adopters. Changes nothing. Live updates.',
+    text: 'Sees listed animals, and orders with the data of adopters. Changes nothing. Live updates.',
     plan: 'business',
     scopes: readScopes,
   },
   website: {
     label: 'Web site',
-    text: 'Shows animals on your web pages. The key is public, and works only there.',
+    text: 'Shows animals on your web pages. The key is public: it can only read, and browsers can use it only there.',
     plan: 'pro',
     scopes: ['pets:read', 'categories:read'],
   },
