@@ -231,6 +231,7 @@ async function serve(database: Database, parts: Parts, { config, clock, log, bou
     const importerStopped = importer.stop()
     decoder.stopAccepting()
     await wait('requests in progress', server.stop())
+    log.flushRejections()
     await decoder.stop()
     const scheduleStopped = stopSchedule()
     try {

@@ -1,38 +1,26 @@
 import type { ConnectionCloseReason } from '../server/server.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { Repeats } from './repeats.ts'
 
-/** The shortest times between two lines, so that an attack cannot fill the log. */
 const closeLogIntervalMs = 60_000
 const shedLogIntervalMs = 10_000
 
-/** Logs a warning at once, and those that follow together at a limited rate. `count` is their number. */
+/** Logs the first warning of a subject at once, and those that follow together. `count` is their number. */
 function limitedWarning(log: Log, message: string, intervalMs: number) {
-  let count = 0
-  let latest: Readonly<Record<string, string>> = {}
-  let timer: NodeJS.Timeout | undefined
-  const write = (): void => {
-    timer = undefined
-    if (count === 0) return
-    log.warn({ ...latest, count }, message)
-    count = 0
-    timer = setTimeout(write, intervalMs).unref()
-  }
-  return (fields: Readonly<Record<string, string>>): void => {
-    count++
-    latest = fields
-    if (!timer) write()
+  const write = (fields: object | undefined, count: number) => log.warn({ ...fields, count }, message)
+  const repeats = new Repeats<object>(intervalMs, write)
+  return (subject: string, fields: object): void => {
+    if (repeats.isFirst(subject, fields)) write(fields, 1)
   }
 }
 
 /** Counts connections that are closed to stay within a bound, and logs each reason at a limited rate. */
 export function createCloseReporter(log: Log, metrics: Metrics) {
-  const warnings = new Map<ConnectionCloseReason, ReturnType<typeof limitedWarning>>()
+  const warn = limitedWarning(log, 'connection closed', closeLogIntervalMs)
   return (reason: ConnectionCloseReason, address: string): void => {
     metrics.closedConnections.increment(reason)
-    const warn = warnings.get(reason) ?? limitedWarning(log, 'connection closed', closeLogIntervalMs)
-    warnings.set(reason, warn)
-    warn({ reason, address })
+    warn(reason, { reason, address })
   }
 }
 
@@ -41,6 +29,6 @@ export function createShedReporter(log: Log, metrics: Metrics) {
   const warn = limitedWarning(log, 'overloaded: requests rejected', shedLogIntervalMs)
   return (address: string): void => {
     metrics.shedRequests.increment()
-    warn({ address })
+    warn('all', { address })
   }
 }

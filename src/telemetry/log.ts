@@ -1,16 +1,26 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { RequestLog } from '../api/authentication.ts'
+import { addressGroup } from '../api/clientAddress.ts'
 import { systemClock, timestamp } from '../clock.ts'
 import { loggedError } from './loggedError.ts'
 import { readableLine, requestMessage } from './readableLog.ts'
+import { Repeats } from './repeats.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
-  /** Writes one line per request, without query, headers and body: they may contain secrets and personal data. */
+  /**
+   * Writes one line per request, without query, headers and body: they may contain secrets and personal data. Rejections that
+   * repeat are counted, so that strangers cannot fill the log.
+   */
   request(request: RequestLog): void
+  /** Writes the numbers of rejections that were counted. */
+  flushRejections(): void
   /** How many lines could not be written. */
   linesLost(): number
 }
 
+const rejectionIntervalMs = 10_000
+/** No valid key, too many requests, and what cannot be served at the moment, such as changes while the disk is full. */
+const rejectionStatuses = new Set([401, 429, 503])
 const warnLevel = 40
 const errorLevel = 50
 
@@ -52,8 +62,20 @@ export function lossLine(count: number, format: LogFormat): string {
 function logTo(stream: DestinationStream, level: string, redact: LogOptions['redact']) {
   const serializers = { err: loggedError }
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, stream)
+  const rejections = new Repeats<object>(rejectionIntervalMs, (latest, count) =>
+    logger.warn({ ...latest, count }, 'requests rejected'),
+  )
+  /** Whether a caller has had the same rejection a moment ago. A request that could not be read has no path. */
+  const isRepeated = ({ status, code, path, principal, address }: RequestLog): boolean => {
+    if (!rejectionStatuses.has(status) && path !== '') return false
+    const keyId = principal?.keyId
+    const subject = `${code} ${keyId ?? addressGroup(address)}`
+    return !rejections.isFirst(subject, { status, code, keyId, address })
+  }
   return Object.assign(logger, {
+    flushRejections: () => rejections.flush(),
     request(request: RequestLog) {
+      if (isRepeated(request)) return
       const { error } = request
       if (error !== undefined) logger.error({ ...requestFields(request, redact), err: error }, requestMessage)
       // pino would take longer for this line; see docs/performance.md.

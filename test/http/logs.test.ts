@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { eventually } from '../support/eventually.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { serverFor, stopped } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -120,6 +121,38 @@ test('a ban has a separate line, with the id of the key', async () => {
   } finally {
     await strict.stop()
   }
+})
+
+test('strangers that are rejected again and again do not fill the log', async () => {
+  const attacked = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+  try {
+    for (let n = 0; n < 100; n++) await attacked.request('GET', '/v1/pets', from('192.0.2.1'))
+    for (let n = 0; n < 50; n++) await attacked.request('GET', '/adopt?q=a', from('192.0.2.2'))
+    const { key } = await attacked.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+    for (let n = 0; n < 41; n++) await attacked.request('GET', '/v1/pets', { key })
+    for (let n = 0; n < 20; n++) {
+      const caller = await openRawConnection(attacked.base, 'NONSENSE\r\n\r\n')
+      await caller.closed
+    }
+    await attacked.request('GET', '/v1/pets', { key: attacked.operatorKey })
+  } finally {
+    await attacked.stop()
+  }
+  const lines = attacked.logLines.map((line) => JSON.parse(line))
+  const counted = lines.filter(({ msg }) => msg === 'requests rejected')
+  const single = lines.filter(({ msg, status }) => msg === 'request' && status !== 404)
+  const rejected: Record<string, number> = {}
+  for (const { code, address, count = 1 } of [...single, ...counted])
+    if (code !== undefined) rejected[`${code} ${address}`] = (rejected[`${code} ${address}`] ?? 0) + count
+  assert.deepEqual(rejected, {
+    'missing_api_key 192.0.2.1': 100,
+    'rate_limit_exceeded 192.0.2.2': 20,
+    'rate_limit_exceeded 127.0.0.1': 40,
+    'validation_failed 127.0.0.1': 20,
+  })
+  assert.ok(single.length < 20, `${single.length} lines`)
+  assert.ok(single.some(({ status }) => status === 200))
 })
 
 describe('no API key is ever logged, in any part of a request', () => {
