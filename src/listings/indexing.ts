@@ -7,10 +7,12 @@ import { findPetsWithProfiles } from '../profiles/queries.ts'
 import { searchIndexOf } from './searchIndexes.ts'
 import { termsOf } from './terms.ts'
 
-/** The last event whose change is in the index. */
-const followedCursor = 'listings.followed'
+/** The last event whose change is in the index, with the terms of 1.4.0. */
+const followedCursor = 'listings.followed.2'
 /** While the index is filled, the last pet that is in it. */
-const filledCursor = 'listings.filled'
+const filledCursor = 'listings.filled.2'
+/** Before every id: the rows of the index are replaced, not deleted first. */
+const beforeAll = -1
 /** Above every id: all pets are in the index. */
 const complete = Number.MAX_SAFE_INTEGER
 /** The most that one transaction indexes: other writes wait for it. */
@@ -55,8 +57,14 @@ export async function needsIndexing(db: Db, through: number): Promise<boolean> {
 /** Brings the index closer to the events up to the id `through`, by a bounded amount of work. */
 export async function indexStep(trx: Trx, through: number, clock: Clock): Promise<Progress> {
   // Before anything is read: another instance may do the same.
-  const followed = await lockCursor(trx, followedCursor)
-  const filled = await readCursor(trx, filledCursor)
+  let followed = await lockCursor(trx, followedCursor)
+  let filled = await readCursor(trx, filledCursor)
+  // Instances of 1.3.0, which may still run, search the same rows. They do not miss any while the rows are replaced.
+  if (followed === 0 && filled === 0 && (await readCursor(trx, 'listings.filled')) === complete) {
+    followed = await readCursor(trx, 'listings.followed')
+    filled = beforeAll
+    await writeCursor(trx, followedCursor, followed)
+  }
   // After a restore, or a long pause, events are missing.
   const areEventsMissing = (await lastPrunedEventId(trx)) > followed
   if (filled === complete && !areEventsMissing) return follow(trx, followed, through, clock())

@@ -1,7 +1,7 @@
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { type AgeGroup, ageGroupAt, birthDatesOf, type Companion, type Profile } from '../profiles/profile.ts'
 import * as terms from './terms.ts'
-import { wordsOf } from './words.ts'
+import { compactNumber, wordsOf } from './words.ts'
 
 const prefixLengthMin = 3
 
@@ -26,10 +26,10 @@ export type ListingFilter = {
   isStaff?: boolean | undefined
 }
 
-/** At least one of the terms must match: the whole term, or the beginning of a longer one. */
+/** At least one of the terms must match, or one of the beginnings of terms. */
 export type Condition = {
   readonly anyOf: readonly string[]
-  readonly isPrefix?: boolean
+  readonly beginnings: readonly string[]
   /** The terms are words. */
   readonly isWord?: boolean
 }
@@ -51,10 +51,10 @@ export function conditionsOf(filter: ListingFilter, now: number): Condition[] {
     specialNeeds !== undefined && [terms.specialNeedsTerm(specialNeeds === 'true')],
   ]
   const conditions = [
-    ...facets.filter((anyOf) => anyOf !== false).map((anyOf) => ({ anyOf })),
+    ...facets.filter((anyOf) => anyOf !== false).map((anyOf) => ({ anyOf, beginnings: [] })),
     ...wordConditions(filter),
   ]
-  for (const term of conditions.flatMap(({ anyOf }) => anyOf))
+  for (const term of conditions.flatMap(({ anyOf, beginnings }) => [...anyOf, ...beginnings]))
     if (!validTerm.test(term)) throw new Error(`Invariant violated: "${term}" is not a term.`)
   return conditions
 }
@@ -73,12 +73,21 @@ function visibilityTerms({ status, listed = 'true' }: ListingFilter): (string[] 
 function wordConditions({ q, isStaff = false }: ListingFilter): Condition[] {
   if (q === undefined) return []
   const words = [...new Map([...wordsOf(q)].map((found) => [found.word, found])).values()]
-  if (words.length === 0) return [{ anyOf: [terms.noAnimalTerm], isWord: true }]
-  return words.map(({ word, isPair }, index) => ({
-    anyOf: [terms.wordTerm(word), ...(isStaff ? [terms.staffWordTerm(word)] : [])],
-    isWord: true,
-    isPrefix: index === words.length - 1 && !isPair && [...word].length >= prefixLengthMin,
-  }))
+  if (words.length === 0) return [{ anyOf: [terms.noAnimalTerm], beginnings: [], isWord: true }]
+  const conditionOf = ({ word, isPair }: (typeof words)[number], isLast: boolean) => {
+    const own = [terms.wordTerm(word), ...(isStaff ? [terms.staffWordTerm(word)] : [])]
+    const isOpen = isLast && !isPair && [...word].length >= prefixLengthMin
+    return isOpen ? { anyOf: [], beginnings: own } : { anyOf: own, beginnings: [] }
+  }
+  // The words of a number may be stored as one.
+  const [compact, ...others] = wordsOf(compactNumber(q))
+  const isOther = compact && others.length === 0 && compact.word !== words[0]?.word
+  const number = isOther ? conditionOf(compact, true) : { anyOf: [], beginnings: [] }
+  return words.map((found, index) => {
+    const own = conditionOf(found, index === words.length - 1)
+    const anyOf = [...own.anyOf, ...number.anyOf]
+    return { anyOf, beginnings: [...own.beginnings, ...number.beginnings], isWord: true }
+  })
 }
 
 /** Years that are wholly in the group, and months of the others. The rows at the ends are checked again. */
@@ -103,22 +112,25 @@ const yearAndMonth = (date: string) => date.split('-', 2).map(Number) as [year: 
 /** For the FTS5 extension of SQLite. */
 export const toFts5Query = (conditions: readonly Condition[]): string =>
   conditions
-    .map(({ anyOf, isPrefix }) => `(${anyOf.map((term) => (isPrefix ? `${term} *` : term)).join(' OR ')})`)
+    .map(({ anyOf, beginnings }) => `(${[...anyOf, ...beginnings.map((term) => `${term} *`)].join(' OR ')})`)
     .join(' AND ')
 
 /** For the `tsquery` type of PostgreSQL. */
 export const toTsquery = (conditions: readonly Condition[]): string =>
   conditions
-    .map(({ anyOf, isPrefix }) => `(${anyOf.map((term) => `'${term}'${isPrefix ? ':*' : ''}`).join(' | ')})`)
+    .map(({ anyOf, beginnings }) => {
+      const found = [...anyOf.map((term) => `'${term}'`), ...beginnings.map((term) => `'${term}':*`)]
+      return `(${found.join(' | ')})`
+    })
     .join(' & ')
 
 /** Whether the animal meets the conditions, by its terms. What the index must return. */
 export function meets(animalTerms: Iterable<string>, conditions: readonly Condition[]): boolean {
   const present = new Set(animalTerms)
-  return conditions.every(({ anyOf, isPrefix = false }) =>
-    anyOf.some(
-      (term) => present.has(term) || (isPrefix && present.values().some((each) => each.startsWith(term))),
-    ),
+  return conditions.every(
+    ({ anyOf, beginnings }) =>
+      anyOf.some((term) => present.has(term)) ||
+      beginnings.some((term) => present.values().some((each) => each.startsWith(term))),
   )
 }
 

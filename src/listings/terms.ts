@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Pet } from '../pets/pet.ts'
 import type { Profile } from '../profiles/profile.ts'
-import { fold, wordsOf } from './words.ts'
+import { compactNumber, fold, wordsOf } from './words.ts'
 
 /**
  * The terms of the search index. Both engines store the same terms of an animal, and a query is a conjunction of terms. A
@@ -67,9 +67,10 @@ export function facetTermsOf(pet: IndexedPet, profile: Profile): Set<string> {
 }
 
 export function wordTermsOf(pet: IndexedPet, profile: Profile): string[] {
-  const { breeds, colors, externalId, description, microchip } = profile
-  const words = wordsIn([pet.name, ...breeds, ...colors, externalId, description])
-  return [...words.map(wordTerm), ...wordsIn([microchip]).map(staffWordTerm)]
+  const { breeds, colors, description } = profile
+  const [externalId, microchip] = [profile.externalId ?? '', profile.microchip ?? '']
+  const words = wordsIn([pet.name, ...breeds, ...colors, externalId, compactNumber(externalId), description])
+  return [...words.map(wordTerm), ...wordsIn([microchip, compactNumber(microchip)]).map(staffWordTerm)]
 }
 
 function birthTerms({ birthDate, ageGroup }: Profile): string[] {

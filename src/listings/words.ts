@@ -63,6 +63,10 @@ export function* wordsOf(text: string): Generator<{ readonly word: string; reado
   }
 }
 
+/** A text with a number, such as that of a chip or an intake, as it is compared: without spaces, hyphens and dots. */
+export const compactNumber = (text: string): string =>
+  /\p{N}/u.test(text) ? text.replace(/[\s.\p{Pd}]+/gu, '') : ''
+
 const shortened = (word: string): string =>
   word.length <= wordLengthMax ? word : [...word].slice(0, wordLengthMax).join('')
 

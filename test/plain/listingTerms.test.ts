@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { conditionsOf, meets, toFts5Query, toTsquery } from '../../src/listings/query.ts'
 import { termsOf } from '../../src/listings/terms.ts'
 import { fold, wordsOf } from '../../src/listings/words.ts'
+import { petStatuses } from '../../src/pets/pet.ts'
 import { ageGroupAt, ageGroups, emptyProfile } from '../../src/profiles/profile.ts'
 
 const words = (text: string) => [...wordsOf(text)].map(({ word }) => word)
@@ -78,4 +79,7 @@ test('conditions are written in both query languages', () => {
   const conditions = conditionsOf({ sex: 'female', q: 'black lab' }, now)
   assert.equal(toFts5Query(conditions), '(on_offer) AND (sx_female) AND (w_black) AND (w_lab *)')
   assert.equal(toTsquery(conditions), "('on_offer') & ('sx_female') & ('w_black') & ('w_lab':*)")
+  const number = conditionsOf({ listed: 'any', status: petStatuses, q: 'ht-104' }, now)
+  assert.equal(toFts5Query(number), '(w_ht OR w_ht104 *) AND (w_104 * OR w_ht104 *)')
+  assert.equal(toTsquery(number), "('w_ht' | 'w_ht104':*) & ('w_104':* | 'w_ht104':*)")
 })

@@ -137,7 +137,7 @@ test('a server whose checkpoint fails exits with status 1, and no confirmed chan
   // Otherwise the search index would be written at the same time.
   const database = await openTestDatabase(databaseEnv)
   await database.write(async (trx) => {
-    for (const name of ['listings.filled', 'listings.followed'])
+    for (const name of ['listings.filled.2', 'listings.followed.2'])
       await writeCursor(trx, name, Number.MAX_SAFE_INTEGER)
   })
   await database.close()

@@ -76,6 +76,40 @@ describe('a listing', () => {
   })
 })
 
+describe('a search for a number', () => {
+  const spellings = (...parts: string[]) =>
+    [' ', '-', '.', '', ' - '].map((separator) => parts.join(separator))
+
+  test('of a chip ignores spaces, hyphens and dots', async () => {
+    const chips = spellings('276', '098', '003', '456', '789')
+    const others = [await add({ profile: { microchip: '276098003456780' } })]
+    for (const microchip of chips) {
+      const id = await add({ profile: { microchip } })
+      for (const q of chips) await finds(`view=staff&q=${encodeURIComponent(q)}`, [id])
+      await finds('view=staff&q=276%20098%20003%2045', [id, ...others])
+      assert.deepEqual(await search('q=276098003456789'), [], 'only for staff')
+      await update(id, { microchip: null })
+    }
+  })
+
+  test('of an intake ignores spaces, hyphens, dots and case', async () => {
+    const numbers = [...spellings('HT', '104'), 'ht 104', 'Ht\u2013104']
+    for (const externalId of numbers) {
+      const id = await add({ profile: { externalId } })
+      for (const q of numbers) await finds(`q=${encodeURIComponent(q)}`, [id])
+      await finds('q=ht-10', [id])
+      await update(id, { externalId: null })
+    }
+  })
+
+  test('needs digits: words that are written together are other words', async () => {
+    const id = await add({ name: 'Blackbird', profile: { externalId: 'Finch-bird' } })
+    await finds('q=finch%20bird', [id])
+    assert.deepEqual(await search('q=finchbird'), [])
+    assert.deepEqual(await search('q=black%20bird'), [])
+  })
+})
+
 describe('listings', () => {
   test('are on offer and listed, newest first, and show a change at once', async () => {
     const category = 501

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { migrate, migrations } from '../../src/database/migrate.ts'
 import { assertSameExport, oneLine } from '../support/commands.ts'
 import { assertIntegrity, type DatabaseEnv, databaseFor, engine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
 import { laterMigration } from '../support/laterProgram.ts'
 import {
   asItIs,
@@ -106,6 +107,11 @@ for (const released of releasedDatabases) {
         await ids('/keys'),
         rows.keys.map(({ id }) => id),
       )
+      if (released.version !== '1.0.0')
+        await eventually('the search index has the terms of this version', async () => {
+          const found = await server.request('GET', '/v1/listings?view=staff&q=a17', { key: valid.admin })
+          return found.status === 200 && found.json[0]?.profile.externalId === 'A-17'
+        })
       for (const path of ['/keys/9', '/limits', '/usage', '/keys/1/usage', '/webhooks/1']) await read(path)
       for (const path of ['/audit', '/webhooks', '/webhooks/1/deliveries', '/categories'])
         assert.ok((await read(path)).length > 3, path)
