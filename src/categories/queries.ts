@@ -2,7 +2,7 @@ import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { firstOf, insertMany, preparedQuery } from '../database/preparedQuery.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
-import type { Category } from './category.ts'
+import { type Category, foldedName } from './category.ts'
 
 const lastAssignedIdCursor = 'categories.assigned'
 const gapSearchRowsMax = 500
@@ -53,6 +53,26 @@ export async function listCategories(db: Db, limit: number, aboveId?: bigint): P
   return (await query.execute()).map(toCategory)
 }
 
+/** Locks the assignment of ids and of names by requests. Returns the last assigned id. */
+export const lockCategoryIds = (trx: Trx): Promise<number> => lockCursor(trx, lastAssignedIdCursor)
+
+const namesPerRead = 1_000
+
+/** Another category with this name, in any case. Only a transaction that has locked the ids can rely on the result. */
+export async function findCategoryByName(trx: Trx, name: string, exceptId?: bigint) {
+  const folded = foldedName(name)
+  const named = trx.selectFrom('categories').selectAll().where('name', 'is not', null)
+  const pages = named.orderBy('category_id').limit(namesPerRead)
+  let query = pages
+  for (;;) {
+    const page = (await query.execute()).map(toCategory)
+    const found = page.find((one) => one.id !== exceptId && foldedName(one.name ?? '') === folded)
+    const last = page.at(-1)
+    if (found || !last || page.length < namesPerRead) return found
+    query = pages.where('category_id', '>', last.id)
+  }
+}
+
 const namedMax = 10_000
 
 /** Categories with a name, in order of id. */
@@ -74,9 +94,9 @@ export const findCategoryForUpdate = (trx: Trx, id: bigint) =>
 export const findCategoryToRename = (trx: Trx, id: bigint) =>
   firstOf(categoryById(trx, id).forNoKeyUpdate(), toCategory)
 
-/** Adds a category with the next free id. */
-export async function createCategory(trx: Trx, name: string, now: number): Promise<Category> {
-  const id = await assignId(trx, name)
+/** Adds a category with the next free id. `lastId` is the last assigned one, if the transaction has locked it. */
+export async function createCategory(trx: Trx, name: string, now: number, lastId?: number) {
+  const id = await assignId(trx, name, lastId ?? (await lockCategoryIds(trx)))
   await recordEvent(trx, now, 'category.created', { id, name })
   return { id, name }
 }
@@ -102,13 +122,13 @@ export const lastAssignedCategoryId = (db: Db): Promise<number> => readCursor(db
 
 /** Prevents ids up to this one from being assigned again. */
 export async function reserveCategoryIds(trx: Trx, upTo: number): Promise<void> {
-  if ((await lockCursor(trx, lastAssignedIdCursor)) >= upTo) return
+  if ((await lockCategoryIds(trx)) >= upTo) return
   await writeCursor(trx, lastAssignedIdCursor, upTo)
 }
 
 /** Inserts a category with the next id after the last assigned one that no pet has introduced. */
-async function assignId(trx: Trx, name: string): Promise<bigint> {
-  let id = BigInt(await lockCursor(trx, lastAssignedIdCursor)) + 1n
+async function assignId(trx: Trx, name: string, lastId: number): Promise<bigint> {
+  let id = BigInt(lastId) + 1n
   for (;;) {
     const taken = await trx
       .selectFrom('categories')

@@ -10,14 +10,17 @@ import {
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageReader } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
+import type { Category } from './category.ts'
 import {
   createCategory,
   deleteCategory,
   findCategory,
+  findCategoryByName,
   findCategoryForUpdate,
   findCategoryToRename,
   isCategoryUsed,
   listCategories,
+  lockCategoryIds,
   updateCategory,
 } from './queries.ts'
 import {
@@ -32,6 +35,13 @@ const categoryCursor = new ListCursor<object, bigint>('categories', undefined, i
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
 const categoryByIdOperation = { ...categoryOperation, params, notFound: categoryErrors.category_not_found }
+
+/** Imports and restores do not check it: they keep what was stored. */
+function requireNoOther(other: Category | undefined): void {
+  if (!other) return
+  const message = `Category ${other.id} has the name "${other.name}". Choose another name, or use that category.`
+  throw new ApiError(categoryErrors.category_name_in_use, message)
+}
 
 const listCategoriesOperation = defineOperation('listCategories', 'GET /categories', {
   ...categoryOperation,
@@ -55,8 +65,11 @@ const createCategoryOperation = defineOperation('createCategory', 'POST /categor
     201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
   },
   location: ({ id }) => `/categories/${id}`,
+  errors: [categoryErrors.category_name_in_use],
   async write({ body }, { trx, now }) {
-    return respondWithEtag(201, await createCategory(trx, body.name, now))
+    const lastId = await lockCategoryIds(trx)
+    requireNoOther(await findCategoryByName(trx, body.name))
+    return respondWithEtag(201, await createCategory(trx, body.name, now, lastId))
   },
 })
 
@@ -86,15 +99,20 @@ const updateCategoryOperation = defineOperation('updateCategory', 'PATCH /catego
   responses: {
     200: { description: 'The category after the change.', schema: categorySchema, headers: etagHeader },
   },
-  errors: [apiErrors.precondition_failed],
+  errors: [categoryErrors.category_name_in_use, apiErrors.precondition_failed],
   async write({ params: { categoryId }, body }, context) {
     const { trx, now } = context
+    // Before the category, as when one is added.
+    if (body.name) await lockCategoryIds(trx)
     const found = await findCategoryToRename(trx, categoryId)
     const category = orNotFound(found, categoryErrors.category_not_found)
     requireIfMatch(category, context)
     const { id, name } = category
     const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
-    if (next.name !== name) await updateCategory(trx, next, now)
+    if (next.name !== name) {
+      if (next.name !== undefined) requireNoOther(await findCategoryByName(trx, next.name, id))
+      await updateCategory(trx, next, now)
+    }
     return respondWithEtag(200, next)
   },
 })

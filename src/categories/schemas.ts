@@ -6,6 +6,7 @@ import { int64, nameText } from '../api/validation.ts'
 export const categoryErrors = defineErrors({
   category_not_found: [404, 'There is no category with this id. GET /categories lists the existing ones.'],
   category_in_use: [409, 'Animals use this category. Move or remove them first.'],
+  category_name_in_use: [409, 'Another category has this name. Choose another one.'],
 })
 
 export const categoryNameLengthMax = 255

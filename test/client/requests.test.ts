@@ -67,7 +67,10 @@ describe('the client', () => {
       const pet = await store.pets.create({ name, categoryId })
       assert.deepEqual([pet.name, pet.categoryId], [name, categoryId])
       assert.deepEqual((await store.pets.list({ categoryId }).page()).items, [pet])
-      assert.equal((await store.categories.update(categoryId, { name: 'Large' })).id, categoryId)
+      assert.equal(
+        (await store.categories.update(categoryId, { name: `Large ${categoryId}` })).id,
+        categoryId,
+      )
     }
     for (const categoryId of [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0, -7]) {
       assert.equal((await store.pets.create({ name: 'Small', categoryId })).categoryId, categoryId)

@@ -187,6 +187,10 @@ describe('the responses of the service match the document', () => {
     await sendRequest('updateCategory', 200, { params, body: { name: 'Hares' } })
     await sendRequest('updateCategory', 200, { params, body: { name: null } })
     await sendRequest('updateCategory', 400, { params, body: { name: 7 } })
+    const { json: hares } = await sendRequest('createCategory', 201, { body: { name: 'Hares' } })
+    await sendRequest('createCategory', 409, { body: { name: 'HARES' } })
+    await sendRequest('updateCategory', 409, { params, body: { name: 'hares' } })
+    await sendRequest('deleteCategory', 204, { params: { categoryId: hares.id } })
     await sendRequest('deleteCategory', 409)
     await sendRequest('deleteCategory', 204, { params })
     for (const id of ['getCategory', 'updateCategory', 'deleteCategory']) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { idsOf as ids, useCategories } from '../support/categoryCalls.ts'
 import type { ClientResponse } from '../support/client.ts'
+import { cliOnNewDatabase } from '../support/commands.ts'
 import { assertError, nextPage } from '../support/responses.ts'
 
 const int64Max = '9223372036854775807'
@@ -208,4 +209,102 @@ test('exactly one of several simultaneous new names with the same If-Match succe
   )
   const statuses = results.map(({ status }) => status).sort()
   assert.deepEqual(statuses, [200, 412, 412, 412, 412, 412, 412, 412])
+})
+
+describe('a name that another category has', () => {
+  const inUse = async (sent: Promise<ClientResponse>) => assertError(await sent, 409, 'category_name_in_use')
+  const create = (name: string) => call('POST', '/v1/categories', { body: { name } })
+  const rename = (id: number, name: string | null, headers = {}) =>
+    call('PATCH', `/v1/categories/${id}`, { body: { name }, headers })
+
+  for (const [name, ...others] of [
+    ['Ferrets', 'Ferrets', 'ferrets', 'FERRETS'],
+    ['Vögel', 'VÖGEL', 'VO\u0308GEL', 'vögel'],
+    ['Straßenkatzen', 'STRASSENKATZEN'],
+    ['ΣΑΎΡΟΣ', 'σαύρος', 'σαύροσ'],
+    ['İguana', 'i\u0307guana'],
+    ['Кролики', 'КРОЛИКИ'],
+  ] as const) {
+    test(`is rejected if it differs only in case: ${name}`, async () => {
+      const { id } = await addNamed(name)
+      const { id: other } = await addNamed(`Not ${name}`)
+      for (const same of others) {
+        await inUse(create(same))
+        await inUse(rename(other, same))
+      }
+      assert.equal((await call('GET', `/v1/categories/${other}`)).json.name, `Not ${name}`)
+      assert.match((await create(name)).json.message, new RegExp(`Category ${id} has the name "${name}"`))
+    })
+  }
+
+  test('is not that of the category itself, nor one with other letters', async () => {
+    const { id } = await addNamed('Geese')
+    for (const name of ['GEESE', 'Geese', 'Geese']) assert.equal((await rename(id, name)).json.name, name)
+    for (const name of ['Geesé', 'Geese ', 'Gees']) assert.equal((await create(name)).status, 201)
+  })
+
+  test('is free again when the category is renamed or removed', async () => {
+    const { id } = await addNamed('Goats')
+    await rename(id, null)
+    const { id: second } = await addNamed('goats')
+    await inUse(rename(id, 'GOATS'))
+    await call('DELETE', `/v1/categories/${second}`)
+    assert.equal((await rename(id, 'GOATS')).status, 200)
+  })
+
+  test('does not replace the checks before it, and a repeated request gets the same response', async () => {
+    const { id } = await addNamed('Ducks')
+    const { id: other } = await addNamed('Swans')
+    assertError(await rename(other, 'ducks', { 'if-match': '"other"' }), 412, 'precondition_failed')
+    assertError(await rename(999_999_999, 'ducks'), 404, 'category_not_found')
+    const send = () =>
+      call('POST', '/v1/categories', { body: { name: 'DUCKS' }, headers: { 'idempotency-key': 'ducks' } })
+    await inUse(send())
+    await call('DELETE', `/v1/categories/${id}`)
+    await inUse(send())
+  })
+
+  test('is found among thousands of categories', () =>
+    withOwn(async (own, send) => {
+      const { write } = await own.openDatabase()
+      const rows = Array.from({ length: 2_500 }, (_, index) => ({
+        category_id: BigInt(index - 1_000),
+        name: `Kind ${index}`,
+      }))
+      await write((trx) => trx.insertInto('categories').values(rows).execute())
+      for (const name of ['KIND 0', 'kind 999', 'kind 1000', 'kind 2499'])
+        assertError(await send('POST', '/v1/categories', { body: { name } }), 409, 'category_name_in_use')
+      assert.equal((await send('POST', '/v1/categories', { body: { name: 'kind 2500' } })).status, 201)
+    }))
+
+  test('is given to exactly one of several simultaneous requests', async () => {
+    const others = await Promise.all(Array.from({ length: 6 }, (_, index) => addNamed(`Race ${index}`)))
+    const spellings = ['owls', 'Owls', 'OWLS', 'oWls', 'owLs', 'owlS']
+    const responses = await Promise.all([
+      ...spellings.map((name) => create(name)),
+      ...spellings.map((name, index) => rename(others[index].id, name)),
+    ])
+    const done = responses.filter(({ status }) => status < 300)
+    assert.equal(done.length, 1)
+    for (const response of responses)
+      if (response !== done[0]) assertError(response, 409, 'category_name_in_use')
+    const all = await call('GET', '/v1/categories?limit=100')
+    const owls = all.json.filter(({ name }: { name?: string }) => name?.toLowerCase() === 'owls')
+    assert.deepEqual(owls, [done[0]?.json])
+  })
+
+  test('is kept by an import and an export', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const records = ['Cats', 'CATS', 'Cats'].map((name, index) => ({ type: 'category', id: index + 1, name }))
+    const text = records.map((record) => JSON.stringify(record)).join('\n')
+    await cli.ok(['import'], text)
+    const exported = await cli.export()
+    for (const line of text.split('\n')) assert.ok(exported.includes(line), line)
+    const other = await cliOnNewDatabase(t)
+    await other.ok(['import', '--with-keys'], exported)
+    assert.deepEqual(
+      (await other.export()).split('\n').filter((line) => line.includes('"category"')),
+      text.split('\n'),
+    )
+  })
 })
