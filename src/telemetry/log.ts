@@ -65,9 +65,11 @@ function logTo(stream: DestinationStream, level: string, redact: LogOptions['red
   const rejections = new Repeats<object>(rejectionIntervalMs, (latest, count) =>
     logger.warn({ ...latest, count }, 'requests rejected'),
   )
-  /** Whether a caller has had the same rejection a moment ago. A request that could not be read has no path. */
-  const isRepeated = ({ status, code, path, principal, address }: RequestLog): boolean => {
-    if (!rejectionStatuses.has(status) && path !== '') return false
+  /** Whether a caller has had the same rejection a moment ago. */
+  const isRepeated = ({ status, code, page, principal, address }: RequestLog): boolean => {
+    // Invalid HTTP and preflight requests are rejected without a limit.
+    const isBeforeAuthentication = status >= 400 && page === undefined && principal === undefined
+    if (!rejectionStatuses.has(status) && !isBeforeAuthentication) return false
     const keyId = principal?.keyId
     const subject = `${code} ${keyId ?? addressGroup(address)}`
     return !rejections.isFirst(subject, { status, code, keyId, address })

@@ -132,7 +132,10 @@ test('strangers that are rejected again and again do not fill the log', async ()
     const { key } = await attacked.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     for (let n = 0; n < 41; n++) await attacked.request('GET', '/v1/pets', { key })
     for (let n = 0; n < 20; n++) {
-      const caller = await openRawConnection(attacked.base, 'NONSENSE\r\n\r\n')
+      const caller = await openRawConnection(
+        attacked.base,
+        n % 2 === 0 ? 'NONSENSE\r\n\r\n' : 'GET /v1/pets HTTP/1.0\r\nHost: not valid\r\n\r\n',
+      )
       await caller.closed
     }
     await attacked.request('GET', '/v1/pets', { key: attacked.operatorKey })

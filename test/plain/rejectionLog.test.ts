@@ -80,10 +80,9 @@ describe('rejections of one caller', () => {
     assert.deepEqual([summary.count, summary.err, more], [99, undefined, []])
   })
 
-  test('that are no HTTP are counted, too', () => {
+  test('before authentication are counted, such as invalid HTTP', () => {
     const { request, lines } = startLog()
-    for (let n = 0; n < 100; n++)
-      request({ status: 400, code: 'validation_failed', address: '192.0.2.1', method: '', path: '' })
+    for (let n = 0; n < 100; n++) request({ status: 400, code: 'validation_failed', address: '192.0.2.1' })
     assert.equal(lines().length, 1)
   })
 
@@ -102,6 +101,9 @@ describe('rejections of one caller', () => {
 test('all other requests have a line each', () => {
   const { request, lines } = startLog()
   for (const status of [200, 201, 304, 400, 403, 404, 409, 412, 500])
-    for (let n = 0; n < 20; n++) request({ status, code: 'x', address: '192.0.2.1' })
-  assert.equal(lines().length, 9 * 20)
+    for (let n = 0; n < 20; n++) {
+      request({ status, code: 'x', address: '192.0.2.1', principal: principal(7) })
+      request({ status, code: 'x', address: '192.0.2.1', page: { path: '/photos' } as RequestLog['page'] })
+    }
+  assert.equal(lines().length, 9 * 20 * 2)
 })
