@@ -146,7 +146,7 @@ browserTest(`the gallery of ${count.toLocaleString('en')} animals has a bounded 
 const longName = 'Wilhelmina Woofworth'
 /** Categories are listed by name. */
 const longKind = 'Aardvarks and others'
-const longAddress = 'https://woofworth.eu'
+const longAddress = 'https://woofworth.eu/'
 const widths = [320, 360, 390, 430, 600, 768, 1_024]
 
 /** Lists that are longer than the screen. */
@@ -161,7 +161,7 @@ async function addLongLists(): Promise<void> {
     await service.makeKey({ name })
   }
   for (const name of ['A'.repeat(100), longKind]) await api('POST', '/categories', { name })
-  for (const url of [`${longAddress}/${'w'.repeat(255)}`, longAddress])
+  for (const url of [`${longAddress}${'w'.repeat(255)}`, longAddress])
     await api('POST', '/webhooks', { url, events: ['pet.created'] })
 }
 
