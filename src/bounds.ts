@@ -2,6 +2,7 @@ import { defaultReplicaLagMaxMs } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { defaultStreamBounds } from './events/stream.ts'
 import { defaultImporterBounds } from './imports/http/importer.ts'
+import { importFileBytesMax } from './imports/http/schemas.ts'
 import { defaultDecoderBounds } from './photos/decoder.ts'
 import { defaultJobBounds } from './schedule.ts'
 import { attemptTimeoutMs } from './webhooks/webhook.ts'
@@ -21,8 +22,8 @@ export const defaultBounds = {
   /** Bytes of all request bodies that are received or processed at the same time. */
   bodyBytesTotalMax: 64 * 1024 * 1024,
   bodyBytesForJson: 16 * 1024 * 1024,
-  /** The largest body: a file to import. */
-  bodyBytesPerKey: 20 * 1024 * 1024,
+  /** The largest body is a file to import. */
+  bodyBytesPerKey: importFileBytesMax,
   syncMaxMs: defaultSyncMaxMs,
   replicaLagMaxMs: defaultReplicaLagMaxMs,
 }

@@ -3,7 +3,7 @@ import type { Int64 } from './schema.ts'
 /**
  * JSON with exact integers: a number, or a bigint beyond 2^53 - 1. Node 20 has neither the source text in revivers nor
  * JSON.rawJSON, so such integers pass through JSON.parse and JSON.stringify as marked strings. The mark begins with
- * U+0000. A text that begins with U+0000 passes with the mark before it.
+ * U+0000. Texts that begin with U+0000 get the mark as a prefix, which is removed afterwards.
  */
 
 const mark = '\0int:'
@@ -27,20 +27,26 @@ export function parseJson(text: string): unknown {
 const integerOf = (digits: string): Int64 =>
   Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits)
 
-/** Writes JSON as `JSON.stringify` does, and a `bigint` as an exact integer. Throws for what JSON does not have. */
-export const toJson = (value: unknown, space?: number | string): string =>
-  JSON.stringify(
+/**
+ * Writes JSON as `JSON.stringify` does, and a `bigint` as an exact integer. Throws a `TypeError` for a value without a JSON form,
+ * such as `undefined` or a function.
+ */
+export function toJson(value: unknown, space?: number | string): string {
+  const marked: string | undefined = JSON.stringify(
     value,
     (_key, item) =>
       typeof item === 'bigint' || (typeof item === 'string' && item.startsWith('\0'))
         ? mark + item
         : assertExact(item),
     space,
-  ).replace(stringOrNumber, (token) =>
+  )
+  if (marked === undefined) throw new TypeError('The value has no JSON form.')
+  return marked.replace(stringOrNumber, (token) =>
     token.endsWith(':')
       ? token
       : token.replace(/^"\\u0000int:(?:(-?\d+)"$)?/, (_, integer) => integer ?? '"'),
   )
+}
 
 /** The text of a value in a path or query. */
 export const toExactText = (value: unknown): string => String(assertExact(value))

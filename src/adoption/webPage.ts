@@ -11,7 +11,7 @@ import { renderFailure } from './notices.ts'
 const policy =
   "default-src 'none'; img-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'"
 const cacheControl = 'public, max-age=60'
-const notKept = { 'Cache-Control': 'no-store' }
+const noStore = { 'Cache-Control': 'no-store' }
 
 /** For each client address. */
 const pageAllowance = { name: 'adoption pages', perMinute: 600 }
@@ -68,13 +68,15 @@ export const adoptionPage = (
     if (rendered === undefined) throw pageNotFound()
     if ('redirectTo' in rendered) return redirect(rendered.redirectTo)
     const { status = 200, text, headers } = rendered
-    const kept = status < 400 ? headers : notKept
-    return represent(text, isZipped(request), { status, headers: { ...headersOf(type), ...kept } })
+    return represent(text, isZipped(request), {
+      status,
+      headers: { ...headersOf(type), ...headers, ...(status >= 400 && noStore) },
+    })
   },
   renderError(error) {
     const text = type === 'html' ? renderFailure(error, site) : undefined
     if (text === undefined) return undefined
-    const headers = { ...headersOf(type), ...notKept, ...error.headers }
+    const headers = { ...headersOf(type), ...noStore, ...error.headers }
     return { status: error.status, headers: Object.entries(headers).flat(), body: text }
   },
 })

@@ -23,10 +23,10 @@ function matchesIfMatch(header: string, etag: string): boolean {
 const weakTagMessage =
   'If-Match has a weak ETag (W/"..."), which never matches. Send the ETag as the service returned it, without "W/". A proxy that compresses responses may have added it.'
 
-/** A response with a value and its ETag. `tagged` is what the ETag is made of, if that is not the value. */
-export function respondWithEtag(status: number, value: object, tagged: object = value): OperationResult {
+/** A response with a value and its ETag, which is computed from `etagSource`. */
+export function respondWithEtag(status: number, value: object, etagSource: object = value): OperationResult {
   const json = toJson(value)
-  return { status, json, value, headers: { ETag: etagOf(tagged === value ? json : toJson(tagged)) } }
+  return { status, json, value, headers: { ETag: etagOf(etagSource === value ? json : toJson(etagSource)) } }
 }
 
 /** One description for all operations: generators give a header with a second description another name. */
@@ -38,12 +38,12 @@ export const ifNoneMatchParameter = {
   'If-None-Match': 'If this is still the current ETag, the response is 304.',
 }
 export const etagHeader = {
-  ETag: 'The ETag of the response, for `If-None-Match`, and for `If-Match` in a change of the resource.',
+  ETag: 'The ETag of the resource. Send it in `If-Match` with a change, and in `If-None-Match` where the operation has that header.',
 }
 
-/** Throws if the request has an `If-Match` header and the value, of which the ETag is made, does not match it. */
-export function requireIfMatch(value: object, context: Pick<Context, 'header'>): void {
-  if (context.header('if-match') !== undefined) requireEtag(etagOf(toJson(value)), context)
+/** Throws if the request has an `If-Match` header that the ETag does not match. */
+export function requireIfMatch(etagSource: object, context: Pick<Context, 'header'>): void {
+  if (context.header('if-match') !== undefined) requireEtag(etagOf(toJson(etagSource)), context)
 }
 
 /** The same for a resource whose ETag is known. */

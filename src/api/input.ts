@@ -127,18 +127,19 @@ export function readInput(
     const body = parseBody(request, bytes)
     // First: a field that seems to be missing may be present under a misspelled name.
     if (isStrict(request))
-      rejectUnknownFields(operation.body, body, (name) => hintOfOther(operation, operations, name))
+      rejectUnknownFields(operation.body, body, (name) => operationWithField(operation, operations, name))
     input.body = validate(operation.body, body, 'body')
   }
   return input as AnyInput
 }
 
 /** Names an operation on the same resource, or on one above or below it, that takes this field. */
-function hintOfOther({ path }: Operation, operations: readonly Operation[], name: string) {
+function operationWithField({ path }: Operation, operations: readonly Operation[], name: string) {
   const isRelated = (other: string) => `${path}/`.startsWith(`${other}/`) || other.startsWith(`${path}/`)
+  const distance = (other: Operation) => Math.abs(other.path.split('/').length - path.split('/').length)
   const [nearest] = operations
     .filter((other) => isRelated(other.path) && Object.hasOwn(other.body?.shape ?? {}, name))
-    .sort((a, b) => Math.abs(a.path.length - path.length) - Math.abs(b.path.length - path.length))
+    .sort((a, b) => distance(a) - distance(b))
   return nearest && `${nearest.method} ${nearest.path} takes it`
 }
 

@@ -75,20 +75,20 @@ export const boundedText = (lengthMax: number, description?: string) =>
 
 /** Text that is not empty and not only white space. */
 export const nonBlankText = (lengthMax: number, description?: string) =>
-  textWithout(/^\s*$/, lengthMax, description)
+  textWithout(/^\s*$/, lengthMax, 'and not blank', description)
 
 const invisible = /^[\p{White_Space}\p{Cc}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\u2800]*$/u
 
 /** A name in a request: it has a visible character. Stored names may have none, because earlier versions accepted them. */
 export const nameText = (lengthMax: number, description?: string) =>
-  textWithout(invisible, lengthMax, description)
+  textWithout(invisible, lengthMax, 'with at least one visible character', description)
 
-const textWithout = (blank: RegExp, lengthMax: number, description: string | undefined) =>
+const textWithout = (blank: RegExp, lengthMax: number, rule: string, description: string | undefined) =>
   z
     .string()
     .refine(
       (text) => !blank.test(text) && lengthOf(text) <= lengthMax,
-      `must be 1 to ${lengthMax} characters and not blank`,
+      `must be 1 to ${lengthMax} characters ${rule}`,
     )
     // Anchored, because some validators match the whole string.
     .meta({

@@ -76,11 +76,11 @@ export class CsvFile {
 
   createReader = (header: readonly string[]): AnimalReader => createAnimalReader(header, this.#options)
 
-  /** Reads all lines. `onRead` is called with the numbers of lines after the header, also blank ones, and bytes so far. */
+  /** Reads all lines. `onRead` is called with the number of records so far, without the header but with blank ones, and the bytes. */
   async read(
     chunks: AsyncIterable<TextChunk>,
     onProblem: OnProblem,
-    onRead: (lines: number, bytes: number) => void,
+    onRead: (records: number, bytes: number) => void,
   ): Promise<void> {
     const createReader = (header: readonly string[]) => {
       const reader = this.createReader(header)

@@ -15,6 +15,9 @@ import { addPhoto, type PhotoRow, photosOf, removePhoto, updatePhoto } from '../
 import { lockPets } from '../profiles/queries.ts'
 import { PhotoError } from './fetchPhoto.ts'
 
+/** A photo that could not be decoded in time is decoded again: the machine may have been busy. */
+const decodeAttemptsMax = 3
+
 /** A photo that a file names. */
 export type WantedPhoto = {
   /** What identifies it: an address, or a file and the hash of its content. */
@@ -90,12 +93,15 @@ async function decode(decoder: PhotoDecoder, { source, read }: WantedPhoto): Pro
   const bytes = await read()
   const reason = unsupportedReason(bytes)?.replace('The body', 'It')
   if (reason !== undefined) throw new PhotoError(reason)
-  const decoded = await decoder.decode(bytes).catch((error: unknown) => {
-    if (!(error instanceof DecoderUnavailableError)) throw error
-    throw new PhotoError(error.message)
-  })
-  if ('problem' in decoded) throw new PhotoError(decoded.problem)
-  return decoded
+  for (let attempt = 1; ; attempt++) {
+    const decoded = await decoder.decode(bytes).catch((error: unknown) => {
+      if (!(error instanceof DecoderUnavailableError)) throw error
+      if (attempt === decodeAttemptsMax) throw new PhotoError(error.message)
+    })
+    if (!decoded) continue
+    if ('problem' in decoded) throw new PhotoError(decoded.problem)
+    return decoded
+  }
 }
 
 type NewImportedPhoto = {

@@ -47,10 +47,10 @@ export type KeyRoutesOptions = {
 }
 
 /** What the ETag is made of. The last use and the ban change without a change of the key by its operator. */
-const taggedKey = ({ lastUsedAt: _, bannedUntil: __, ...key }: Key): object => key
+const etagSourceOfKey = ({ lastUsedAt: _, bannedUntil: __, ...key }: Key): object => key
 
 const respondWithKey = (status: number, key: Key, now: number, secret?: string) =>
-  respondWithEtag(status, { ...serializeKey(key, now), key: secret }, taggedKey(key))
+  respondWithEtag(status, { ...serializeKey(key, now), key: secret }, etagSourceOfKey(key))
 
 /**
  * Locks a key that matches the `If-Match` header, and invalidates the key cache after the commit, so that the next request
@@ -59,7 +59,7 @@ const respondWithKey = (status: number, key: Key, now: number, secret?: string) 
 async function keyToChange(keyId: bigint, context: WriteContext, apiKeyCache: ApiKeyCache) {
   const { trx, afterCommit } = context
   const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), keyErrors.key_not_found)
-  requireIfMatch(taggedKey(key), context)
+  requireIfMatch(etagSourceOfKey(key), context)
   afterCommit(() => apiKeyCache.invalidate())
   return key
 }

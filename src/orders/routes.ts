@@ -79,7 +79,7 @@ const createOrderOperation = ({ holdMs }: OrderRoutesOptions) =>
       const pet = orNotFound(found, petErrors.pet_not_found)
       if (openOrder || pet.status !== 'available') throw new ApiError(orderErrors.pet_unavailable)
       const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-      const response = respondWithEtag(201, serializeOrder(order), taggedOrder(order))
+      const response = respondWithEtag(201, serializeOrder(order), etagSourceOfOrder(order))
       return { ...response, subjectRef: subjectRefOf(order.id) }
     },
   })
@@ -92,7 +92,7 @@ const getOrderOperation = defineOperation('getOrder', 'GET /store/orders/{orderI
   responses: { 200: { description: 'The order.', schema: orderSchema, headers: etagHeader } },
   async read({ params: { orderId } }, { db }) {
     const order = orNotFound(await findOrder(db, Number(orderId)), orderErrors.order_not_found)
-    return respondWithEtag(200, serializeOrder(order), taggedOrder(order))
+    return respondWithEtag(200, serializeOrder(order), etagSourceOfOrder(order))
   },
 })
 
@@ -112,7 +112,7 @@ const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders
   async write({ params: { orderId }, body: { status } }, context) {
     const { trx, now, principal } = context
     const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), orderErrors.order_not_found)
-    requireIfMatch(taggedOrder(order), context)
+    requireIfMatch(etagSourceOfOrder(order), context)
     if (!isOrderTransitionAllowed(order.status, status))
       throw new ApiError(apiErrors.illegal_transition, illegalTransitionMessage(order.status, status))
     const changed =
@@ -120,7 +120,11 @@ const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders
     // A principal that may only write orders must not see personal data.
     const isReader = principal.scopes.has('orders:read')
     const serialized = serializeOrder(changed)
-    return respondWithEtag(200, isReader ? serialized : withoutPersonalData(serialized), taggedOrder(changed))
+    return respondWithEtag(
+      200,
+      isReader ? serialized : withoutPersonalData(serialized),
+      etagSourceOfOrder(changed),
+    )
   },
 })
 
@@ -137,7 +141,7 @@ const eraseOrderCustomerOperation = ({ database }: OrderRoutesOptions) =>
       const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
       const found = await findOrderForUpdate(trx, Number(orderId))
       const order = orNotFound(found, orderErrors.order_not_found)
-      requireIfMatch(taggedOrder(order), context)
+      requireIfMatch(etagSourceOfOrder(order), context)
       const { id } = order
       await eraseCustomer(trx, id, now)
       await recordAudit(trx, context, 'order.customer_erased', `order ${id}`)
@@ -165,7 +169,7 @@ const subjectRefOf = (orderId: number): string => `order ${orderId}`
  * What the ETag is made of: it says whether there are personal data, but is not computed from them. Idempotency records keep
  * it after an erasure, and a caller that may not read them gets it.
  */
-const taggedOrder = (order: Order): object => [
+const etagSourceOfOrder = (order: Order): object => [
   withoutPersonalData(serializeOrder(order)),
   order.customer_name !== null,
   order.note !== null,

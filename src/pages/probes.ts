@@ -21,8 +21,8 @@ const probeResponse = (status: number, state: string, headers: HeaderFields = {}
   prepareResponse(respond(status, { status: state }, { 'Cache-Control': 'no-store', ...headers }))
 
 /**
- * For Prometheus. Requires a key with `metrics:read` or `keys:manage`, unless the operator has opened it. The request counts for the key, or
- * for the address if the key is not valid, as in the API. When open it counts as any other page does.
+ * For Prometheus. Requires a key with `metrics:read` or `keys:manage`, unless the operator has opened it. The request counts for
+ * the key, or for the address if the key is not valid, as in the API. When open it counts as any other page does.
  */
 export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOpen: boolean): WebPage => ({
   path: '/metrics',

@@ -44,7 +44,7 @@ export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: nu
   )
   const rows = added.map(({ id, name, categoryId, status }, at) => {
     const given = pets[at] as ImportedPet
-    // One with an id is from another database, and what its record leaves out is not known.
+    // A pet with an id is from another database: its time of creation is not known. A date of adoption is never assumed.
     const { createdAt = given.id === undefined ? now : null, updatedAt = createdAt, adoptedOn = null } = given
     return [id, name, categoryId, status, createdAt, updatedAt, status === 'sold' ? adoptedOn : null]
   })

@@ -16,8 +16,8 @@ export const defaultQueueBounds = {
 type Waiting = { readonly uploader: Uploader | undefined; start(): void; reject(error: Error): void }
 
 /**
- * One photo is decoded at a time. Keys take turns, so that one with many photos does not delay the others. Photos without
- * an uploader, those of an import, share the turns of one key, and more of them can wait.
+ * One photo is decoded at a time. Keys take turns, so that one with many photos does not delay the others. The photos of the
+ * command `import` have no uploader, and only the bound of all photos.
  */
 export class DecodeQueue {
   readonly #bounds: Readonly<typeof defaultQueueBounds>

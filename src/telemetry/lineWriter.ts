@@ -19,16 +19,18 @@ type LineWriterOptions = {
   readonly waitingBytesMax?: number
 }
 
-/** Collects lines as bytes and writes them together. Lines that cannot be written are lost and counted. Nothing blocks. */
+/** Collects lines as bytes and writes them together. Lines that cannot be written are lost and counted. Callers never wait. */
 export class LineWriter {
   readonly #fd: number
   readonly #describeLoss: LineWriterOptions['describeLoss']
   readonly #waitingBytesMax: number
-  #buffer = Buffer.allocUnsafe(bufferBytes)
+  readonly #buffer = Buffer.allocUnsafe(bufferBytes)
   #used = 0
   #waiting: Buffer[] = []
   #waitingBytes = 0
   #writing: Promise<void> | undefined
+  /** Writes the number of lost lines, if no line follows. */
+  #retry: NodeJS.Timeout | undefined
   #isInCall = false
   #isClosed = false
   /** Whether the last line that was written lacks its end. */
@@ -76,8 +78,8 @@ export class LineWriter {
 
   #passOn(): void {
     if (this.#used === 0) return
-    const bytes = this.#buffer.subarray(0, this.#used)
-    this.#buffer = Buffer.allocUnsafe(bufferBytes)
+    // A copy has the size that is counted, also if the buffer was not full.
+    const bytes = Buffer.from(this.#buffer.subarray(0, this.#used))
     this.#used = 0
     this.#add(bytes)
   }
@@ -97,11 +99,14 @@ export class LineWriter {
       this.#waitingBytes -= next.length
     }
     this.#writing = undefined
-    if (this.linesLost > this.#reported && !this.#isClosed)
-      setTimeout(() => this.#add(Buffer.alloc(0)), retryMs).unref()
+    if (this.linesLost === this.#reported || this.#isClosed) return
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined
+      this.#add(Buffer.alloc(0))
+    }, retryMs).unref()
   }
 
-  /** Writes the number of the lines that were lost, and then these. */
+  /** Writes the notice about lost lines, if there are any, and then these lines. */
   async #writeNext(lines: Buffer): Promise<void> {
     const { linesLost } = this
     const lost = linesLost - this.#reported

@@ -62,25 +62,22 @@ describe('the page of an animal', () => {
     })
   })
 
-  browserTest(
-    'adds a photo after the service was busy for longer than the client repeats a request',
-    async () => {
-      const id = await addPet('Busy')
-      let rejected = 0
-      await withPage(id, async ({ page }) => {
-        const json = { code: 'unavailable', message: 'Too many photos are being processed.', status: 503 }
-        await page.route('**/photos', (route) =>
-          route.request().method() === 'POST' && ++rejected <= 7
-            ? route.fulfill({ status: 503, headers: { 'Retry-After': '0' }, json })
-            : route.continue(),
-        )
-        await chooseFiles(page, [{ name: 'busy.jpg', mimeType: 'image/jpeg', buffer: await jpeg() }])
-        await page.getByText('1 of 20').waitFor({ timeout: 60_000 })
-        assert.equal(rejected, 8)
-        assert.equal((await photosOf(id)).length, 1)
-      })
-    },
-  )
+  browserTest('adds a photo although the service is busy at first', async () => {
+    const id = await addPet('Busy')
+    let uploads = 0
+    await withPage(id, async ({ page }) => {
+      const json = { code: 'unavailable', message: 'Too many photos are being processed.', status: 503 }
+      await page.route('**/photos', (route) =>
+        route.request().method() === 'POST' && ++uploads <= 7
+          ? route.fulfill({ status: 503, headers: { 'Retry-After': '0' }, json })
+          : route.continue(),
+      )
+      await chooseFiles(page, [{ name: 'busy.jpg', mimeType: 'image/jpeg', buffer: await jpeg() }])
+      await page.getByText('1 of 20').waitFor({ timeout: 60_000 })
+      assert.equal(uploads, 8)
+      assert.equal((await photosOf(id)).length, 1)
+    })
+  })
 
   browserTest('names what is wrong with a field, and saves the others', async () => {
     const id = await addPet('Rex')

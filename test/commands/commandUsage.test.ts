@@ -70,7 +70,10 @@ describe('wrong usage exits with status 2 and prints the problem', { concurrency
     ],
     [['keys', 'borrow'], /^Unknown command "borrow"\.\nRun "petstore keys --help"/],
     [['keys', 'create'], /^--name is required\.$/m],
-    [['keys', 'create', '--name', ' '], /^--name must be 1 to 100 characters and not blank\.$/m],
+    [
+      ['keys', 'create', '--name', ' '],
+      /^--name must be 1 to 100 characters with at least one visible character\.$/m,
+    ],
     [
       ['keys', 'create', '--name', 'x', '--plan', 'gold'],
       /^--plan must be one of free, pro, business, enterprise\.$/m,

@@ -71,3 +71,17 @@ test('after a line that was cut, the next one begins with a line feed', async (t
   await writer.close()
   closeSync(next)
 })
+
+test('lines that wait take no more memory than they have', async (t) => {
+  const { reader, fd } = pipeFor(t)
+  const writer = new LineWriter(fd, { describeLoss })
+  for (let n = 0; n < 100; n++) writer.write(line)
+  const before = process.memoryUsage().arrayBuffers
+  for (let n = 0; n < 1_000; n++) {
+    writer.write('short\n')
+    void writer.flush()
+  }
+  assert.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024)
+  writer.abandon()
+  closeSync(reader)
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Locator } from 'playwright-core'
 import { eventuallyHolds } from './eventually.ts'
 
-/** What a page shows may not be there yet: these look again until it is. To see something, `waitFor` is enough. */
+/** Assertions that retry until they hold. To wait for an element alone, use `waitFor`. */
 
 const check = (found: string | null, expected: string | RegExp | null) =>
   expected instanceof RegExp ? assert.match(found ?? '', expected) : assert.equal(found, expected)
@@ -19,7 +19,7 @@ export const expectCount = (locator: Locator, count: number) =>
     assert.equal(found, count, `${locator}: ${found} instead of ${count}`)
   })
 
-/** Nothing is there, once `shown` is: the page shows it no earlier than it would show the other. */
+/** Waits for `shown`, which the page must not show before `locator`, then asserts that `locator` matches nothing. */
 export async function expectNone(locator: Locator, shown: Locator): Promise<void> {
   await shown.waitFor()
   await expectCount(locator, 0)

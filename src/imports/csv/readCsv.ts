@@ -10,9 +10,9 @@ import {
 import { FileError, type Problem, problemOf } from './problem.ts'
 import { chunkBytes, countLineFeeds, type TextChunk } from './readText.ts'
 
-/** A record with several lines is not longer. Otherwise its quotation mark counts as not closed. */
+/** The maximum length of a record with several lines. Beyond it, its quotation mark counts as not closed. */
 const multilineLengthMax = 256 * 1024
-/** What is read without a pause, besides `chunkBytes`. */
+/** The records of one step. A step also ends after `chunkBytes`. */
 const recordsPerStep = 1_000
 const containsRecords = 'contains lines that look like records: a quotation mark is probably missing'
 
