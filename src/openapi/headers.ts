@@ -92,16 +92,23 @@ export function successHeaders(operation: Operation, status: string): Json {
   }
 }
 
+/** The headers of the response to a request that does not arrive in time. */
+export const timeoutHeaders = (operation: Operation): Json => ({
+  ...commonHeaders,
+  ...lifecycleHeaders(operation),
+  ...(operation.body && preference),
+})
+
 /** The headers of an error response with any of these errors. */
 export function errorHeaders(operation: Operation, errors: readonly ErrorDefinition[]): Json {
   const isStored = operationErrors(operation).some((error) => errors.includes(error))
-  const isInputRead = isStored || errors.some(({ status }) => status >= 500)
+  const isAuthenticated = errors.some(({ status }) => status !== 401 && status !== 429)
   const hasRetryAfter = (error: ErrorDefinition) => error.hasRetryAfter === true
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && isStored && replayed),
-    ...(operation.body && isInputRead && preference),
+    ...(operation.body && isAuthenticated && preference),
     ...mapValues(Object.assign({}, ...errors.map((error) => error.headers)), optionalHeader),
     ...(errors.includes(apiErrors.missing_api_key) && {
       'WWW-Authenticate': requiredHeader('The authentication scheme.', { type: 'string', enum: ['Bearer'] }),

@@ -1,8 +1,8 @@
-import { apiErrors, type ErrorDefinition } from '../api/errors.ts'
+import { apiErrors, type ErrorDefinition, protocolError } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { http } from '../nodeHttp.ts'
 import { describeCodes, errorExample, errorsByStatus, sortedUnique } from './errors.ts'
-import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
+import { errorHeaders, mergeHeaders, successHeaders, timeoutHeaders } from './headers.ts'
 import { binaryContent, componentName, type Json, jsonSchema } from './jsonSchema.ts'
 import type { Components } from './sharedComponents.ts'
 
@@ -86,8 +86,30 @@ function errorDrafts(operation: Operation): ResponseDraft[] {
   })
   const badRequest = String(apiErrors.validation_failed.status)
   const hasBadRequest = drafts.some(({ status }) => status === badRequest)
-  return hasBadRequest ? drafts : [...drafts, malformedRequest(operation, badRequest)]
+  const malformed = hasBadRequest ? [] : [malformedRequest(operation, badRequest)]
+  return [...drafts, ...malformed, lateRequest(operation)]
 }
+
+const timeout = protocolError('timeout')
+
+/** Any request can be too slow. The error has the code of another status. */
+const lateRequest = (operation: Operation): ResponseDraft => ({
+  operation,
+  status: String(timeout.status),
+  name: statusName(String(timeout.status)),
+  errors: [apiErrors.validation_failed],
+  response: {
+    description:
+      '`validation_failed`: The request did not arrive in time. If its headers did not, the rate limit headers are those of the address of the client.',
+    headers: timeoutHeaders(operation),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: { [timeout.code]: { value: timeout.body } },
+      },
+    },
+  },
+})
 
 /** An operation without input can still receive a request that is not valid HTTP. */
 const malformedRequest = (operation: Operation, status: string): ResponseDraft => ({
