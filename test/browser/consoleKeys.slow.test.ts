@@ -12,6 +12,7 @@ import {
 } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectCount, expectEnabled, expectText } from '../support/expectPage.ts'
+import { banKey } from '../support/rateLimits.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 /** How often the figures of a key are loaded again. */
@@ -105,10 +106,7 @@ describe('keys', () => {
     // The browser has the time of the machine, and a window that has ended is shown as a new one.
     service.advance(Date.now() - service.now())
     const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
-    await eventually('the key is banned', async () => {
-      const { json } = await service.request('GET', '/v1/pets', { key })
-      return (json as { code?: string }).code === 'key_banned'
-    })
+    await banKey(service, key)
     await visit(`keys/${id}`, async (opened) => {
       const { page } = opened
       await page.getByText('Banned for repeatedly exceeding its rate limit').waitFor()

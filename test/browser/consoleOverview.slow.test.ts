@@ -4,6 +4,7 @@ import { assertSound, assertSoundInBoth } from '../support/console.ts'
 import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectText, textMatching } from '../support/expectPage.ts'
+import { banKey } from '../support/rateLimits.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const { api, service, visit } = useConsole({}, async (test) => {
@@ -51,7 +52,7 @@ describe('the overview', () => {
 
 describe('limits', () => {
   browserTest('count down to the reset, and show a ban', async () => {
-    const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 5, streams: 3 } })
+    const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 5, streams: 3 } })
     // The clock of the browser goes on, and that of the service does not.
     service.advance(Date.now() - service.now())
     await service.request('GET', '/v1/pets', { key })
@@ -63,11 +64,7 @@ describe('limits', () => {
       const resets = page.getByText(/Resets in/).first()
       const first = await textMatching(resets, /.+/)
       await eventually('the time goes on', async () => (await resets.innerText()) !== first)
-      await eventually('the key is banned', async () => {
-        await service.request('GET', '/v1/pets', { key })
-        const { json } = await service.request('GET', `/v1/keys/${id}`, { key: service.operatorKey })
-        return (json as { bannedUntil?: string }).bannedUntil !== undefined
-      })
+      await banKey(service, key)
       await page.getByText('The ban ends in').waitFor()
       await assertSoundInBoth(opened, 'limits-banned')
     }

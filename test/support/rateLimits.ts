@@ -27,6 +27,13 @@ export function proxiedService() {
   }
 }
 
+/** Uses a key until it is banned. */
+export async function banKey(service: TestService, key: string): Promise<void> {
+  for (let n = 0; n < 200; n++)
+    if ((await service.request('GET', '/v1/pets', { key })).json.code === 'key_banned') return
+  throw new Error('The key was not banned.')
+}
+
 /** The value of `X-RateLimit-Limit`, `-Remaining` or `-Reset`. */
 export const rateLimit = ({ headers }: ClientResponse, name: 'limit' | 'remaining' | 'reset'): number =>
   Number(headers[`x-ratelimit-${name}`])
