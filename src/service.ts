@@ -152,7 +152,7 @@ async function wire(database: Database, options: WireOptions) {
     bodyBytesTotalMax: bounds.bodyBytesTotalMax,
     bodyBytesForJson: bounds.bodyBytesForJson,
     bodyBytesPerKey: bounds.bodyBytesPerKey,
-    pages: [...createPages({ config, operations, metrics, authenticator, isReady }), ...additional.pages],
+    ...createPages({ config, operations, metrics, authenticator, isReady }, additional.pages),
     admitToPages: createPageRateLimiter(clock),
     onShed: createShedReporter(log, metrics),
     onFinished(request) {

@@ -3,7 +3,6 @@ import type { Clock } from '../clock.ts'
 import type { Db, Trx } from '../database/db.ts'
 import type { RowSource } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { Deprecation } from './deprecation.ts'
 import type { ErrorDefinition } from './errors.ts'
 import { toJson } from './json.ts'
 import type { BodyLimits } from './request.ts'
@@ -204,6 +203,16 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   writeBatch?(
     requests: readonly BatchedRequest<Input<P, Q, B>>[],
   ): Promise<readonly (OperationResult | undefined)[]>
+}
+
+/** The announced removal of an operation (RFC 9745, RFC 8594) and its replacement. */
+export type Deprecation = {
+  readonly sinceMs: number
+  readonly sunsetMs: number
+  /** The guide page, relative to the service's root. */
+  readonly guide: string
+  readonly successor: string
+  readonly message: string
 }
 
 export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObject, unknown> & {

@@ -9,12 +9,12 @@ import {
   type RequestState,
 } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
-import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
-import { rejectRemoved } from './deprecation.ts'
+import { allowKnownOrigin, corsHeaders, optionsResponse, restrictOrigin } from './cors.ts'
 import { ApiError, apiErrors, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, respond } from './operation.ts'
+import { PageRunner, type PageRunnerOptions } from './pageRunner.ts'
 import { type ApiRequest, isChange, newRequestId, parseRequestId } from './request.ts'
 import {
   type ApiResponse,
@@ -25,30 +25,17 @@ import {
   type PreparedResponse,
   prepareResponse,
 } from './response.ts'
-import { WebPageCache } from './responseCache.ts'
-import {
-  allowedMethods,
-  basePath,
-  methodNotAllowed,
-  type PageAllowance,
-  type PageContext,
-  pageNotFound,
-  type Route,
-  Router,
-  type WebPage,
-} from './router.ts'
+import { isApiPath, methodNotAllowed, type Route, Router, type WebPage } from './router.ts'
 
-export type PipelineOptions = ExecuteOptions & {
-  readonly pages: readonly WebPage[]
-  readonly trustedProxies: BlockList
-  /** Takes one request from the page allowance of the address; returns the error if none is left. */
-  admitToPages(address: string, allowance: PageAllowance | undefined): ApiError | undefined
-  onFinished(finished: RequestLog): void
-  /** Called instead of `onFinished` for a request that is rejected because there are too many. */
-  onShed(address: string): void
-}
+export type PipelineOptions = ExecuteOptions &
+  PageRunnerOptions & {
+    readonly pages: readonly WebPage[]
+    readonly trustedProxies: BlockList
+    onFinished(finished: RequestLog): void
+    /** Called instead of `onFinished` for a request that is rejected because there are too many. */
+    onShed(address: string): void
+  }
 
-const pathsOfApi = `${basePath}/`
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
 const errorPageHeaders = { 'Cache-Control': 'no-store' }
@@ -62,9 +49,8 @@ export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
   readonly #executor: Executor
-  readonly #webPages: WebPageCache
+  readonly #pages: PageRunner
   readonly #commonHeaders: ReadonlyMap<Operation, HeaderFields>
-  readonly #cached: PageContext['cached'] = (name, compute) => this.#webPages.value(name, compute)
   /** Writes that wait for a batch, before the database knows of them. */
   readonly writesWaiting = () => this.#executor.waiting
 
@@ -73,7 +59,7 @@ export class Pipeline {
     this.#options = options
     this.#router = new Router(operations, pages)
     this.#executor = new Executor(options)
-    this.#webPages = new WebPageCache(options.database)
+    this.#pages = new PageRunner(options)
     this.#commonHeaders = new Map(operations.map((one) => [one, operationHeaders(one, publicUrl)]))
   }
 
@@ -142,10 +128,10 @@ export class Pipeline {
     const { request, page, requestId } = state
     let prepared: PreparedResponse
     try {
-      prepared = await this.#runPage(state) // 404, 405, 429, 503
+      prepared = await this.#pages.run(state) // 404, 405, 429, 503
     } catch (thrown) {
       const json = failure(state, thrown, errorPageHeaders)
-      prepared = page?.renderError?.(toApiError(thrown)) ?? json
+      prepared = (await this.#pages.renderError(state, toApiError(thrown))) ?? json
     }
     const response = conditionalResponse(request, prepared)
     const isRejected = state.code !== undefined
@@ -154,30 +140,6 @@ export class Pipeline {
       this.#report(state, response.status)
     const cors = page?.isPublic ? publicHeaders : noHeaders
     return { ...response, headers: [...response.headers, 'X-Request-Id', requestId, ...headerBlock(cors)] }
-  }
-
-  #runPage({ request, route, page, address, now }: RequestState): MaybePromise<PreparedResponse> {
-    const { method } = request
-    const isRead = method === 'GET' || method === 'HEAD'
-    // Not limited: it costs little, and a browser could not read a 429 whose preflight has failed.
-    const isPreflight = page?.isPublic && method === 'OPTIONS'
-    if (request.problem && !isPreflight) throw overload
-    const { admitToPages, database } = this.#options
-    const isExempt = isPreflight || (page?.isExempt && isRead)
-    const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
-    if (exceeded) throw exceeded
-    if (!route || !page) throw pageNotFound()
-    const { params } = route
-    const context = { address, params, now, db: database.unknownCallerDb, cached: this.#cached }
-    if (!isRead)
-      return chain(page.requireExistence?.(context), () => {
-        if (!isPreflight) throw methodNotAllowed(route)
-        const headers = { ...preflightHeaders, Allow: allowedMethods(route) }
-        return prepareResponse({ status: 204, headers })
-      })
-    const key = page.cacheKey?.(request, context)
-    const serve = () => page.serve(request, context)
-    return key === undefined ? serve() : this.#webPages.serve(`${page.path} ${key}`, serve)
   }
 
   #receive(request: ApiRequest): RequestState {
@@ -222,9 +184,6 @@ export class Pipeline {
   }
 }
 
-const isApiPath = ({ path, page }: RequestState): boolean =>
-  !page && (path.startsWith(pathsOfApi) || path === basePath)
-
 const authenticate = ({ request, address, origin, operation }: RequestState, authenticator: Authenticator) =>
   authenticator.authenticate({
     authorization: request.header('authorization'),
@@ -237,7 +196,9 @@ const authenticate = ({ request, address, origin, operation }: RequestState, aut
 function selectOperation({ route, operation, now }: RequestState): Operation {
   if (!route) throw new ApiError(apiErrors.not_found)
   if (!operation) throw methodNotAllowed(route)
-  rejectRemoved(operation.deprecation, now)
+  const { deprecation } = operation
+  if (deprecation && now >= deprecation.sunsetMs)
+    throw new ApiError(apiErrors.operation_removed, deprecation.message)
   return operation
 }
 

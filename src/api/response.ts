@@ -1,6 +1,5 @@
-import { deprecationHeaders } from './deprecation.ts'
 import { matchesIfNoneMatch } from './etag.ts'
-import type { Operation, OperationResult } from './operation.ts'
+import type { Deprecation, Operation, OperationResult } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { StreamBody } from './streamBody.ts'
 
@@ -110,4 +109,10 @@ export function conditionalResponse(
 export const operationHeaders = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
   ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
   ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
+})
+
+const deprecationHeaders = ({ sinceMs, sunsetMs, guide, successor }: Deprecation, publicUrl = '') => ({
+  Deprecation: `@${sinceMs / 1000}`,
+  Sunset: new Date(sunsetMs).toUTCString(),
+  Link: `<${publicUrl}${guide}>; rel="deprecation"; type="text/html", <${publicUrl}${successor}>; rel="successor-version"`,
 })

@@ -84,6 +84,10 @@ export class Router {
   }
 }
 
+/** Whether a path belongs to the API. Pages can be below its base path. */
+export const isApiPath = ({ path, page }: { path: string; page: WebPage | undefined }): boolean =>
+  !page && (path.startsWith(`${basePath}/`) || path === basePath)
+
 /** The error of a path outside the API that has no page. */
 export const pageNotFound = (): ApiError =>
   new ApiError(

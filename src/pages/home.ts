@@ -2,16 +2,41 @@ import type { Environment } from '../config.ts'
 import { codeBlock, escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
-export function homePage(environment: Environment, publicUrl: string | undefined): StaticPage {
-  return {
-    path: '/',
-    headers: htmlHeaders,
-    render: () => htmlPage(environment, 'Petstore', '/', content(environment, publicUrl)),
-  }
+type HomeOptions = {
+  readonly environment: Environment
+  readonly publicUrl: string | undefined
+  readonly hasAdoptionPage: boolean
 }
 
+export const homePage = (options: HomeOptions): StaticPage => ({
+  path: '/',
+  headers: htmlHeaders,
+  render: () => htmlPage(options.environment, 'Petstore', '/', content(options)),
+})
+
+/** For people who open an address that does not exist. */
+export const notFoundPage = ({ environment, hasAdoptionPage }: HomeOptions): StaticPage => ({
+  path: '*',
+  status: 404,
+  headers: { ...htmlHeaders, 'Cache-Control': 'no-store' },
+  render: () =>
+    htmlPage(
+      environment,
+      'Page not found',
+      undefined,
+      `<h1>This page does not exist</h1>
+<p class="lead">Perhaps the address is not complete, or the page has moved.</p>
+<ul class="cards">
+${hasAdoptionPage ? adoptionCard : ''}<li><a href="/"><strong>Start page</strong><span>What you can find here</span></a></li>
+</ul>`,
+    ),
+})
+
+const adoptionCard = `<li><a href="/adopt"><strong>Animals for adoption</strong><span>Meet the animals that are looking for a home</span></a></li>
+`
+
 /** The same for every client, so it contains a URL only if the operator has set one. */
-function content(environment: Environment, publicUrl: string | undefined): string {
+function content({ environment, publicUrl, hasAdoptionPage }: HomeOptions): string {
   const api = publicUrl === undefined ? '$PETSTORE' : escapeHtml(`${publicUrl}/v1`)
   const needed =
     publicUrl === undefined
@@ -27,7 +52,7 @@ function content(environment: Environment, publicUrl: string | undefined): strin
 <p class="lead">An HTTP/JSON service for browsing and managing animals offered for adoption.</p>
 <p class="state">Up, in the ${environment} environment</p>
 <ul class="cards">
-<li><a href="/console"><strong>Console</strong><span>Animals, orders, keys and webhooks in the browser</span></a></li>
+${hasAdoptionPage ? adoptionCard : ''}<li><a href="/console"><strong>Console</strong><span>Animals, orders, keys and webhooks in the browser</span></a></li>
 <li><a href="/docs"><strong>API reference</strong><span>Every operation, with examples to try</span></a></li>
 <li><a href="/guides"><strong>Guides</strong><span>Adopting, following changes, keys, limits, errors</span></a></li>
 <li><a href="/v1/openapi.json"><strong>OpenAPI 3.1</strong><span>The description of the API, for tools</span></a></li>

@@ -137,7 +137,8 @@ const icon = encodeURIComponent(
 )
 
 const sections = { '/console': 'Console', '/docs': 'Reference', '/guides': 'Guides' } as const
-type Section = '/' | keyof typeof sections
+/** Undefined for a page of none. */
+type Section = '/' | keyof typeof sections | undefined
 
 export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import {
   etagHeader,
@@ -11,6 +10,7 @@ import {
 } from '../api/etag.ts'
 import {
   type BatchedRequest,
+  type Deprecation,
   defineOperation,
   type Operation,
   respond,

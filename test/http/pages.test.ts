@@ -58,6 +58,59 @@ describe('a page is there to be read', () => {
   })
 })
 
+describe('a path that does not exist', () => {
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8'
+  const open = (path: string, accept?: string, method = 'GET') =>
+    service.request(method, path, { ...(accept !== undefined && { headers: { accept } }) })
+
+  test('is a page for browsers', async () => {
+    for (const path of [
+      '/none',
+      '/adopt',
+      '/adopt/1',
+      '/guides/none',
+      '/photos/x/640.webp',
+      '/none/',
+      '/v2/pets',
+    ])
+      for (const accept of [browser, 'text/html', 'application/json;q=0.5, text/*']) {
+        const { status, headers, text } = await open(path, accept)
+        assert.deepEqual([path, status], [path, 404])
+        assert.equal(headers['content-type'], 'text/html; charset=utf-8')
+        assert.equal(headers['cache-control'], 'no-store')
+        assert.match(String(headers['content-security-policy']), /^default-src 'none'/)
+        assert.ok(headers['x-request-id'])
+        assert.match(text, /<h1>This page does not exist<\/h1>/)
+        assert.match(text, /<a href="\/"><strong>/)
+      }
+    const head = await open('/none', browser, 'HEAD')
+    assert.deepEqual([head.status, head.text], [404, ''])
+  })
+
+  test('is an Error for programs, and always below /v1', async () => {
+    for (const [path, accept] of [
+      ['/none', undefined],
+      ['/none', '*/*'],
+      ['/none', 'application/json'],
+      ['/none', 'application/json, text/html'],
+      ['/none', 'text/html;q=0.5, application/json'],
+      ['/none', 'text/html;q=0'],
+      ['/none', 'image/webp,*/*;q=0.8'],
+      ['/v1/none', browser],
+      ['/v1/openapi.json/x', browser],
+      ['/v1', browser],
+      ['/v1/', browser],
+    ] as const) {
+      const { status, json, headers } = await open(path, accept)
+      assert.deepEqual([path, status, json.status], [path, status, status])
+      assert.ok(status === 404 || status === 401, path)
+      assert.match(String(headers['content-type']), /^application\/json/)
+    }
+    const { status, json } = await open('/docs', browser, 'POST')
+    assert.deepEqual([status, json.code], [405, 'method_not_allowed'])
+  })
+})
+
 /** The bytes as they come, which a client that unpacks by itself would not show. */
 async function bytesOf(path: string, headers: Record<string, string> = {}) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)

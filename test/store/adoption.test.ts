@@ -47,6 +47,24 @@ describe('the adoption page that is turned off', () => {
   })
 })
 
+test('the start page and the page of an unknown path link to it first, while it is on', async () => {
+  const headers = { accept: 'text/html' }
+  for (const [isOn, first] of [
+    [true, '/adopt'],
+    [false, '/console'],
+    [true, '/adopt'],
+  ] as const) {
+    await setStore({ adoptionPage: isOn })
+    const home = await visit('/', { headers })
+    const unknown = await visit('/none', { headers })
+    const linksOf = (text: string) => [...text.matchAll(/<li><a href="([^"]+)">/g)].map(([, href]) => href)
+    assert.deepEqual([home.status, linksOf(home.text)[0]], [200, first])
+    assert.deepEqual([unknown.status, linksOf(unknown.text)], [404, isOn ? ['/adopt', '/'] : ['/']])
+    const again = await visit('/', { headers: { 'if-none-match': String(home.headers.etag) } })
+    assert.equal(again.status, 304)
+  }
+})
+
 describe('the list of animals', () => {
   before(async () => {
     await setStore({ ...store, adoptionPage: true })
