@@ -20,6 +20,8 @@ function matchesIfMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || (header.match(entityTags) ?? []).some((tag) => tag === etag)
 }
 
+const unquotedTagMessage =
+  'If-Match has no ETag in double quotes. Send the ETag as the service returned it, with its quotes: If-Match: "...". In a shell, write the header in single quotes.'
 const weakTagMessage =
   'If-Match has a weak ETag (W/"..."), which never matches. Send the ETag as the service returned it, without "W/". A proxy that compresses responses may have added it.'
 
@@ -50,6 +52,8 @@ export function requireIfMatch(etagSource: object, context: Pick<Context, 'heade
 export function requireEtag(etag: string, { header }: Pick<Context, 'header'>): void {
   const expected = header('if-match')
   if (expected === undefined || matchesIfMatch(expected, etag)) return
-  const isWeak = (expected.match(entityTags) ?? []).some((tag) => tag.startsWith('W/'))
-  throw new ApiError(apiErrors.precondition_failed, isWeak ? weakTagMessage : undefined)
+  const tags = expected.match(entityTags) ?? []
+  const isWeak = tags.some((tag) => tag.startsWith('W/'))
+  const message = tags.length === 0 ? unquotedTagMessage : isWeak ? weakTagMessage : undefined
+  throw new ApiError(apiErrors.precondition_failed, message)
 }

@@ -168,6 +168,18 @@ test('the ETag of a photo changes with its position', async () => {
   assert.equal((await call('DELETE', path, sending(current))).status, 204)
 })
 
+test('an ETag without its quotation marks is rejected with a message of its own', async () => {
+  const { id } = (await call('POST', '/v1/pets', { body: { name: 'Luna', categoryId: 3 } })).json
+  const path = `/v1/pets/${id}`
+  const etag = tagOf(await call('GET', path))
+  for (const sent of [etag.replaceAll('"', ''), etag.slice(0, -1), '']) {
+    const rejected = await call('DELETE', path, sending(sent))
+    assertError(rejected, 412, 'precondition_failed')
+    assert.match(rejected.json.message, /quotes/)
+  }
+  assert.equal((await call('DELETE', path, sending(etag))).status, 204)
+})
+
 test('a weak ETag is rejected with a message of its own', async () => {
   const { id } = (await call('POST', '/v1/pets', { body: { name: 'Luna', categoryId: 3 } })).json
   const path = `/v1/pets/${id}`
