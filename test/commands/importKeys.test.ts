@@ -120,7 +120,7 @@ describe('an import with --with-keys rejects a key that the API would reject, an
     ['a long name', { name: 'x'.repeat(101) }, /name must be 1 to 100/],
     ['an unknown plan', { plan: 'gold' }, /plan must be one of/],
     ['an unknown scope', { scopes: ['pets:all'] }, /scopes\/0 must be one of/],
-    ['too many scopes', { scopes: Array(10).fill('pets:read') }, /scopes must have at most 9/],
+    ['too many scopes', { scopes: Array(11).fill('pets:read') }, /scopes must have at most 10/],
     ['own limits outside of enterprise', { perMinute: 5 }, /limits are fixed by the plan free/],
     ['no limit at all', { plan: 'enterprise', perDay: 0 }, /perDay must be an integer from 1/],
     ['too high a limit', { plan: 'enterprise', perMinute: 1e9 + 1 }, /perMinute must be an integer from 1/],

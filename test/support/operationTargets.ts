@@ -59,6 +59,8 @@ export async function exampleRequest(service: Caller, id: string) {
   return { body: await exampleBody(service, id) }
 }
 
+let kinds = 0
+
 /** The example of the body of an operation. What it refers to by an id exists. */
 async function exampleBody(service: Caller, id: string): Promise<Node | undefined> {
   const operation = describedOperations.find((described) => described.id === id)
@@ -67,6 +69,8 @@ async function exampleBody(service: Caller, id: string): Promise<Node | undefine
   const [example] = resolve(document, schema).examples ?? []
   assert.ok(example, `The schema of the body of ${id} has no example.`)
   const body: Node = { ...example }
+  // The names of categories differ.
+  if (/^(?:create|update)Category$/.test(id)) body.name = `Kind ${++kinds}`
   for (const field of Object.keys(body).filter((name) => /^\w+Id$/.test(name))) {
     const owner = describedOperations.find(({ path }) => path.endsWith(`{${field}}`))
     // A category need not exist before an animal is in it.
