@@ -12,6 +12,8 @@ const bytesPerRequest = 4_096
 const bytesPerHeader = 100
 /** Node buffers about this much of a body that is not read. */
 const bufferedBodyMax = 64 * 1024
+/** With a host: a URL parser would take the first segment of the path of `http:///x/y` as one. */
+const absoluteForm = /^https?:\/\/[^/?\\]/i
 /** A fragment, or a path with the segment "." or "..". */
 const ambiguousTarget = /#|^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i
 
@@ -136,8 +138,8 @@ function originForm(target: string): string | undefined {
   if (ambiguousTarget.test(target)) return undefined
   if (target.startsWith('/')) return target
   // A URL parser reads a backslash as a slash; in a request target it is an ordinary character.
-  const url = URL.parse(target.replaceAll('\\', '%5C'))
-  return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : undefined
+  const url = absoluteForm.test(target) ? URL.parse(target.replaceAll('\\', '%5C')) : null
+  return url ? url.pathname + url.search : undefined
 }
 
 /** HTTP/1.0 has no Host header. */

@@ -77,7 +77,9 @@ function logTo(stream: DestinationStream, level: string, redact: LogOptions['red
   return Object.assign(logger, {
     flushRejections: () => rejections.flush(),
     request(request: RequestLog) {
-      if (isRepeated(request)) return
+      // Preflight requests need no key and have no limit.
+      const isPreflight = request.method === 'OPTIONS' && request.status < 400
+      if (isPreflight || isRepeated(request)) return
       const { error } = request
       if (error !== undefined) logger.error({ ...requestFields(request, redact), err: error }, requestMessage)
       // pino would take longer for this line; see docs/performance.md.

@@ -46,6 +46,10 @@ export function nextAttemptAt(attempts: number, now: number, random: number): nu
   return delay === undefined ? undefined : now + Math.round(delay * (1 + jitterShare * random))
 }
 
+/** Labels of at most 63 characters that neither begin nor end with a hyphen, or an address. */
+const hostPattern = /^(?:(?:(?!-)[\w-]{1,63}(?<!-)\.)*(?!-)[\w-]{1,63}(?<!-)\.?|\[.*\])$/
+const hostLengthMax = 253
+
 export const urlLengthMax = 2_048
 /** RFC 3986. The URL parser leaves some characters as they are that do not belong into a URI. */
 const pathPattern = /^(?:[\w\-.~!$&'()*+,;=:@/?]|%[\da-f]{2})*$/i
@@ -59,7 +63,7 @@ export function urlProblem(text: string): string | undefined {
   if (url.username !== '' || url.password !== '') return 'must not contain credentials'
   if (url.href.includes('#')) return 'must not contain a fragment ("#")'
   if (url.port === '0') return 'must not have the port 0'
-  if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[.*\])$/.test(url.hostname))
+  if (!hostPattern.test(url.hostname) || url.hostname.length > hostLengthMax)
     return 'must have an IP address, or a host name of letters, digits, hyphens and dots'
   if (!pathPattern.test(url.pathname + url.search))
     return 'has a character that must be percent-encoded, such as "[", "|", "^", "{", or a "%" without two hexadecimal digits after it'

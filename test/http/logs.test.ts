@@ -138,6 +138,7 @@ test('strangers that are rejected again and again do not fill the log', async ()
       )
       await caller.closed
     }
+    for (let n = 0; n < 20; n++) await attacked.request('OPTIONS', '/v1/pets')
     await attacked.request('GET', '/v1/pets', { key: attacked.operatorKey })
   } finally {
     await attacked.stop()
@@ -145,6 +146,7 @@ test('strangers that are rejected again and again do not fill the log', async ()
   const lines = attacked.logLines.map((line) => JSON.parse(line))
   const counted = lines.filter(({ msg }) => msg === 'requests rejected')
   const single = lines.filter(({ msg, status }) => msg === 'request' && status !== 404)
+  assert.ok(!lines.some(({ method }) => method === 'OPTIONS'))
   const rejected: Record<string, number> = {}
   for (const { code, address, count = 1 } of [...single, ...counted])
     if (code !== undefined) rejected[`${code} ${address}`] = (rejected[`${code} ${address}`] ?? 0) + count

@@ -152,6 +152,9 @@ describe('what is HTTP but no request of ours', () => {
       '/..',
       '/.',
       '/v1/pets#x',
+      'http:///x/metrics',
+      'http:////x/metrics',
+      'https:///x/v1/pets',
     ]) {
       const caller = await openRawConnection(service.base, `GET ${target} HTTP/1.1\r\n${authorized()}\r\n`)
       const response = await caller.response()

@@ -95,7 +95,7 @@ async function keepWriting(server: Server, key: string, writer: number): Promise
       await send('PATCH', `/v1/store/orders/${order.id}`, { status: pick(['approved', 'cancelled']) })
     await send('DELETE', `/v1/pets/${pick([pet.id, pet.id - 1, pet.id - 20])}`)
     const category = pick([1, 2, 3, pet.categoryId])
-    await send('PATCH', `/v1/categories/${category}`, { name: `Named by ${writer}` })
+    await send('PATCH', `/v1/categories/${category}`, { name: `Category ${category} of ${writer}` })
     await send('DELETE', `/v1/categories/${category}`)
   }
 }
