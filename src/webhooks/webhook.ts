@@ -54,7 +54,7 @@ export const urlLengthMax = 2_048
 /** RFC 3986. The URL parser leaves some characters as they are that do not belong into a URI. */
 const pathPattern = /^(?:[\w\-.~!$&'()*+,;=:@/?]|%[\da-f]{2})*$/i
 
-/** Why no message can be sent to a URL, from wherever. */
+/** Why no message can be sent to a URL, by any instance. */
 export function urlProblem(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || Math.max(text.length, url.href.length) > urlLengthMax)

@@ -7,7 +7,7 @@ import { useService } from '../support/useService.ts'
 const service = useService()
 
 describe('results of the client as JSON', () => {
-  test('every animal of the service can be written, read and sent again, whatever its category id is', async () => {
+  test('every animal of the service can be written, read and sent again, also with a category id beyond 2^53', async () => {
     const store = clientOf(service)
     const pets: Pet[] = []
     for (const categoryId of [3, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)])

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fetchPhoto, PhotoError } from '../../src/imports/fetchPhoto.ts'
 import { photoServer } from '../support/importedPhotos.ts'
 
-test('a photo that does not arrive in time is reported as such, whatever has arrived', async (t) => {
+test('a photo that does not arrive in time is reported as such, also if a part has arrived', async (t) => {
   const { url } = await photoServer(t, {
     '/none': () => {},
     '/headers': (response) => response.writeHead(200, { 'content-length': '1000' }).flushHeaders(),
